@@ -31,6 +31,26 @@ STRATEGY = """\
 """.splitlines()
 
 
+# What the grid of the page does on that day. Matched first in, first out, without charges: 25 lost, then 500, 775, 75 and 150.
+GRID = """\
+10:06 buy 500 at 91.500 filled at 91.500
+10:48 buy 500 at 91.000 filled at 91.050
+11:23 buy 500 at 90.500 filled at 90.500
+13:10 sell 500 at 91.000 filled at 91.450
+13:11 sell 500 at 91.500 filled at 92.050
+13:11 sell 500 at 92.000 filled at 92.050
+13:12 sell 500 at 92.500 filled at 92.000
+13:13 buy 500 at 92.000 filled at 91.850
+13:23 sell 500 at 92.500 filled at 92.450
+13:30 buy 500 at 92.000 filled at 92.150
+15:37 buy 500 at 91.500 filled at 91.450
+15:54 buy 500 at 91.000 filled at 91.050
+bases 92 91.5 91 90.5 91 91.5 92 92.5 92 92.5 92 91.5 91
+bought 3500 sold 2500 profit 1475.00
+Canceled
+""".splitlines()
+
+
 def quoted():
     return [(page.name, path, code) for page in sorted(DOCS.glob("*.md")) for path, code in QUOTED.findall(page.read_text())]
 
@@ -69,9 +89,9 @@ class Runner(unittest.TestCase):
 
 
 class Strategies(Runner):
-    """The strategy of the pages in each language, on a day of the demo market: one clock, one result."""
+    """The strategy of the pages in each language, and the grid, on a day of the demo market: one clock, one result."""
 
-    def play(self, program, path):
+    def play(self, program, path, says=STRATEGY):
         server = harness.Server(clock="2026-11-12T01:30:00Z")
         self.addCleanup(server.kill)
         account = server.account("quant", "--role", "operator", "--rate", "unlimited", "--cash", "HKD=500000")
@@ -81,10 +101,13 @@ class Strategies(Runner):
                 [*program, str(path)] if program else [str(path)], env=environment, cwd=folder, capture_output=True, text=True,
                 timeout=harness.PATIENCE_S * 4)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertEqual(ran.stdout.splitlines(), STRATEGY)
+        self.assertEqual(ran.stdout.splitlines(), says)
 
     def test_python(self):
         self.play([sys.executable], EXAMPLES / "python/strategy.py")
+
+    def test_grid(self):
+        self.play([sys.executable], EXAMPLES / "python/grid.py", GRID)
 
     def test_node(self):
         self.play(["node"], EXAMPLES / "node/strategy.js")

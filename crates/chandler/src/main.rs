@@ -68,6 +68,8 @@ enum Command {
     Account(command::account::Arguments),
     /// Give, change, list and explain the orders of a paper account
     Order(command::order::Arguments),
+    /// Give, change and list the grids of a paper account: orders at every step of the price
+    Grid(command::grid::Arguments),
     /// Show what a paper account holds
     Positions(command::positions::Arguments),
     /// Show the money of a paper account
@@ -160,6 +162,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
         Command::Order(arguments) => command::order::run(&arguments, surroundings),
+        Command::Grid(arguments) => command::grid::run(&arguments, surroundings),
         Command::Positions(arguments) => command::positions::run(&arguments, surroundings),
         Command::Assets(arguments) => command::assets::run(&arguments, surroundings),
         Command::Executions(arguments) => command::executions::run(&arguments, surroundings),

@@ -63,10 +63,11 @@ pub(crate) enum Attempt<T> {
     Ahead(Moment),
 }
 
-/// When something may happen to an account that nobody asks about. Only open orders, and positions that may be sold by force, are
-/// waited for: the rest shows when somebody asks.
+/// When something may happen to an account that nobody asks about. Only open orders and grids, and positions that may be sold by
+/// force, are waited for: the rest shows when somebody asks.
 fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Timestamp> {
-    let is_watched = account.has_open_orders() || account.settings().liquidate;
+    let has_open = account.has_open_orders() || account.grids().has_open();
+    let is_watched = has_open || account.settings().liquidate;
     if !is_watched {
         return None;
     }

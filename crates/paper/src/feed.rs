@@ -76,14 +76,16 @@ impl<'a> StoreFeed<'a> {
         })
     }
 
-    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders. They act
+    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders or grids. They act
     /// from the next second on. All accounts of this process share that instant; another process may notice them at another one.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
-        for order in account.open_orders() {
-            let oldest = since.entry(order.symbol()).or_insert(order.submitted_at);
-            *oldest = order.submitted_at.min(*oldest);
+        let orders = account.open_orders().map(|order| (order.symbol(), order.submitted_at));
+        let grids = account.watching_grids().map(|grid| (&grid.symbol, grid.since.at()));
+        for (symbol, at) in orders.chain(grids) {
+            let oldest = since.entry(symbol).or_insert(at);
+            *oldest = at.min(*oldest);
         }
         let remembered = Timestamp(now.0.saturating_sub(REMEMBERED_FOR));
         for (symbol, since) in since {
@@ -95,9 +97,11 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// When a candle that came late acts next on an open order.
+    /// When a candle that came late acts next on an open order or grid.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
-        let late = account.open_orders().filter_map(|order| self.late(order.symbol()));
+        let gridded = account.watching_grids().map(|grid| &grid.symbol);
+        let symbols = account.open_orders().map(|order| order.symbol()).chain(gridded);
+        let late = symbols.filter_map(|symbol| self.late(symbol));
         late.filter_map(|late| late.next(after)).min()
     }
 

@@ -6,9 +6,9 @@
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
-//! operator may do to a journal. `look.rs` and `preview.rs` write nothing: an account as it is, and what would become of an order.
-//! `story.rs` tells what happened to one, and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what
-//! accounts contribute to levels.
+//! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
+//! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
+//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
@@ -19,6 +19,10 @@ mod equity;
 mod error;
 mod feed;
 mod flows;
+mod grid_preview;
+mod grid_story;
+mod grid_words;
+mod grids;
 mod last_pushed;
 mod listener;
 mod look;
@@ -33,6 +37,7 @@ mod service;
 mod snapshot;
 mod story;
 mod tallies;
+mod terms_words;
 #[cfg(test)]
 mod tests;
 mod travel;
@@ -41,6 +46,9 @@ pub use charge::Charge;
 pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;
+pub use grid_preview::{GridPreview, GridSide};
+pub use grid_story::{GridStory, grid_story};
+pub use grids::{GRID_PAGE_MAX, GridOrder, GridPage, GridQuery, GridSort, grid_history, grid_orders, grids};
 pub use listener::{Listener, NoListener};
 pub use look::Seen;
 pub use opening::Opening;

@@ -3,10 +3,11 @@
 //! A command line that only asks must not move an account: the next one may have another clock.
 
 use store::{AccountId, Reader};
-use trading::{Account, Desk, Entry, Terms};
+use trading::{Account, Desk, Entry, SubmitGrid, Terms};
 
 use crate::PaperError;
 use crate::book;
+use crate::grid_preview::{GridPreview, preview_grid};
 use crate::opening::ensure_open;
 use crate::preview::{Preview, preview};
 use crate::service::{Clock, Paper, Reading};
@@ -61,6 +62,25 @@ impl Paper {
         // One that is ahead of the clock stays there, and refuses every order.
         desk.advance(&mut account, now);
         let preview = preview(&account, &desk.scene(now), terms);
+        Ok(feed.checked(preview)?)
+    }
+
+    /// What would become of a grid, and where it would trade.
+    pub fn preview_grid(
+        &self,
+        id: AccountId,
+        asked: &SubmitGrid,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<GridPreview, PaperError> {
+        let mut account = self.described(id)?;
+        let moment = clock.moment().not_before(account.horizon());
+        let now = moment.as_of.now();
+        let feed = self.feed(reader, moment)?;
+        let desk = Desk::new(&feed, self.tables());
+        ensure_open(&desk, &mut account, id, now)?;
+        // One that is ahead of the clock stays there, and refuses every grid.
+        desk.advance(&mut account, now);
+        let preview = preview_grid(&account, &desk.scene(now), asked);
         Ok(feed.checked(preview)?)
     }
 

@@ -52,9 +52,16 @@ pub fn in_words(command: &Command) -> String {
         }
         Command::SetCredit(credit) => format!("credit HKD {}", credit.text()),
         Command::Set(setting) => setting_in_words(*setting),
-        Command::Open { .. } | Command::Submit(_) | Command::Replace { .. } | Command::Cancel { .. } => {
-            String::new()
-        }
+        Command::Open { .. }
+        | Command::Submit(_)
+        | Command::Replace { .. }
+        | Command::Cancel { .. }
+        | Command::SubmitGrid(_)
+        | Command::ReplaceGrid { .. }
+        | Command::CancelGrid { .. }
+        | Command::SuspendGrid { .. }
+        | Command::RestartGrid { .. }
+        | Command::AgreeToStrategy => String::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use market::Timestamp;
 use store::AccountId;
-use trading::{Account, Command, Desk, OrderId, Outcome, Refusal};
+use trading::{Account, Command, Desk, Event, GridId, OrderId, Outcome, Refusal};
 
 use crate::PaperError;
 use crate::opening::ensure_open;
@@ -43,8 +43,13 @@ fn remark(command: &Command) -> Option<&str> {
     }
 }
 
-/// What the last of some commands has made: an order, or an exchange.
-pub(crate) type Made = (Option<OrderId>, Option<Exchanged>);
+/// What the last of some commands has made, or was about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Made {
+    pub(crate) order: Option<OrderId>,
+    pub(crate) grid: Option<GridId>,
+    pub(crate) exchanged: Option<Exchanged>,
+}
 
 /// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
 /// that has not begun, or was not even opened, is left as it was.
@@ -70,9 +75,12 @@ pub(crate) fn carry_out(
     for command in commands {
         let mut handled = desk.handle(account, command, now);
         let refusal = handled.refusal.take();
-        let order =
-            handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
-        made = (order, Exchanged::of(&handled.entries));
+        let last = handled.entries.last().filter(|_| refusal.is_none()).map(|entry| &entry.event);
+        made = Made {
+            order: last.and_then(Event::order),
+            grid: last.and_then(Event::grid),
+            exchanged: Exchanged::of(&handled.entries),
+        };
         add(&mut outcome, handled);
         if refusal.is_some() {
             if let Some((unchanged, advanced)) = before {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use history::{AsOf, History};
 use market::Timestamp;
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Account, Command, Entry, OrderId, Outcome, Scene, Tables};
+use trading::{Account, Command, Entry, GridId, OrderId, Outcome, Scene, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
@@ -20,7 +20,7 @@ use crate::listener::Listener;
 use crate::minutes::Minutes;
 use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
-use crate::orders::{carry_out, check_texts};
+use crate::orders::{Made, carry_out, check_texts};
 use crate::rates::Rates;
 
 /// Accounts in memory at most; the rest is read again when it is asked for.
@@ -84,6 +84,8 @@ pub struct Audit {
 pub struct Done {
     /// The order it was about.
     pub order: Option<OrderId>,
+    /// The grid it was about.
+    pub grid: Option<GridId>,
     pub exchanged: Option<Exchanged>,
     /// It had been done before, under the same name.
     pub is_repeated: bool,
@@ -203,8 +205,10 @@ impl Paper {
             carry_out(desk, account, (id, commands), now)
         })?;
         match changed {
-            Changed::Made((order, exchanged)) => Ok(Done { order, exchanged, is_repeated: false }),
-            Changed::Repeated(order) => Ok(Done { order, exchanged: None, is_repeated: true }),
+            Changed::Made(Made { order, grid, exchanged }) => {
+                Ok(Done { order, grid, exchanged, is_repeated: false })
+            }
+            Changed::Repeated(order) => Ok(Done { order, grid: None, exchanged: None, is_repeated: true }),
             Changed::Ahead(_) => Err(PaperError::Contended { account: id.0 }),
         }
     }

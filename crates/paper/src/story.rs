@@ -5,13 +5,15 @@ use market::{Market, Price, Timestamp, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
-    AcceptedOrder, Bar, Direction, Entry, Event, Execution, FillRule, Money, OrderId, OrderStatus, OrderType,
-    OutsideRth, Quantity, Refusal, Release, Setting, Share, Side, Standing, Terms, TimeInForce, Trigger,
+    AcceptedOrder, Bar, Direction, Entry, Event, Execution, FillRule, GridTrigger, Money, OrderId,
+    OrderStatus, OrderType, Quantity, Refusal, Release, Setting, Share, Side, Standing, Terms, Trigger,
     Watch, plain_price,
 };
 
 use crate::charge::Charge;
+use crate::grid_words;
 use crate::reason::Reason;
+use crate::terms_words::in_words;
 
 /// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts are text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -71,8 +73,11 @@ pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
     let mut share = None;
+    // The order of a trigger comes right after it.
+    let mut trigger: Option<&GridTrigger> = None;
     for entry in entries {
         match &entry.event {
+            Event::GridTriggered(last) => trigger = Some(last.as_ref()),
             Event::Opened { settings, .. } => share = settings.participation,
             Event::Set { setting: Setting::Participation(set) } => share = *set,
             _ => {}
@@ -86,7 +91,11 @@ pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
         // Nothing happens to an order before it is there.
         let Some(teller) = teller.as_mut() else { continue };
         teller.share = share;
-        steps.push(teller.step(entry.at.unwrap_or_default(), &entry.event));
+        let step = teller.step(entry.at.unwrap_or_default(), &entry.event);
+        steps.push(match &entry.event {
+            Event::Accepted(accepted) => teller.origin(step, accepted, trigger),
+            _ => step,
+        });
     }
     teller.map(|teller| Story { order_id: id.to_string(), symbol: teller.terms.symbol.to_string(), steps })
 }
@@ -191,6 +200,19 @@ impl Teller {
             }
             _ => step("other", "something that is told of no order".to_owned(), Vec::new()),
         }
+    }
+
+    /// Where an order of a grid comes from.
+    fn origin(&self, mut step: Step, accepted: &AcceptedOrder, trigger: Option<&GridTrigger>) -> Step {
+        let Some(origin) = &accepted.grid else { return step };
+        let trigger = trigger.filter(|of| (of.grid, of.price) == (origin.grid, origin.price));
+        step.words = format!("made by grid {}: {}", origin.grid, in_words(&accepted.terms));
+        let seen = trigger.map(|trigger| (self.minute(trigger.candle.time), prices(&trigger.candle)));
+        let mut because = grid_words::because(origin, seen);
+        because.append(&mut step.because);
+        step.because = because;
+        step.candle = trigger.map(|trigger| StoryCandle::of(&trigger.candle));
+        step
     }
 
     fn standing(&self, at: Timestamp, accepted: &AcceptedOrder, standing: &Standing) -> Vec<String> {
@@ -420,47 +442,8 @@ fn way(direction: Direction) -> (&'static str, &'static str) {
     }
 }
 
-/// Terms as a person would say them: `buy 200 700.HK, limit 305.2, for the day`.
-pub(crate) fn in_words(terms: &Terms) -> String {
-    let side = if terms.side.is_buy() { "buy" } else { "sell" };
-    let price =
-        |price: Option<Price>| price.map_or_else(|| "?".to_owned(), |price| plain_price(price).to_string());
-    let (limit, trigger) = (price(terms.price), price(terms.trigger_price));
-    let offset = terms.limit_offset.map(|offset| format!(", limit {} beyond the stop", plain_price(offset)));
-    let offset = offset.unwrap_or_default();
-    let kind = match terms.order_type {
-        OrderType::Limit => format!("limit {limit}"),
-        OrderType::EnhancedLimit => format!("enhanced limit {limit}"),
-        OrderType::Market => "at the market".to_owned(),
-        OrderType::Auction => "in the auction".to_owned(),
-        OrderType::AuctionLimit => format!("in the auction, limit {limit}"),
-        OrderType::OddLot => format!("odd lot, limit {limit}"),
-        OrderType::SpecialLimit => format!("special limit {limit}"),
-        OrderType::LimitIfTouched => format!("limit {limit} once {trigger} is touched"),
-        OrderType::MarketIfTouched => format!("at the market once {trigger} is touched"),
-        OrderType::TrailingAmount => format!("trailing by {}{offset}", price(terms.trailing_amount)),
-        OrderType::TrailingPercent => {
-            let percent = terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default();
-            format!("trailing by {percent} %{offset}")
-        }
-        other => other.to_string(),
-    };
-    let time = match (terms.time_in_force, terms.expire_date) {
-        (TimeInForce::Day, _) => "for the day".to_owned(),
-        (TimeInForce::GoodTilDate, Some(date)) => format!("until {date}"),
-        _ => "until it is cancelled".to_owned(),
-    };
-    let lanes = match terms.outside_rth {
-        Some(OutsideRth::AnyTime) => ", before and after regular hours too",
-        Some(OutsideRth::Overnight) => ", overnight",
-        Some(OutsideRth::RegularOnly) if terms.symbol.market() == Market::Us => ", in regular hours",
-        _ => "",
-    };
-    format!("{side} {} {}, {kind}, {time}{lanes}", terms.quantity, terms.symbol)
-}
-
 impl StoryCandle {
-    fn of(candle: &Bar) -> StoryCandle {
+    pub(crate) fn of(candle: &Bar) -> StoryCandle {
         let Bar { time, open, high, low, close, volume, .. } = candle;
         let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price).to_string());
         StoryCandle { time: time.0.to_string(), open, high, low, close, volume: *volume }

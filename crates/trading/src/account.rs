@@ -9,6 +9,7 @@ use crate::codec;
 use crate::currency::Currency;
 use crate::decimal::div_round;
 use crate::event::Dividend;
+use crate::grid::{Grid, GridId, Grids};
 use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::orders::Orders;
@@ -40,6 +41,11 @@ pub struct Account {
     #[serde(with = "accrual")]
     pub(crate) accrued: BTreeMap<Currency, i128>,
     pub(crate) is_liquidating: bool,
+    #[serde(default)]
+    pub(crate) grids: Grids,
+    /// Its client has agreed to what a strategy risks.
+    #[serde(default)]
+    pub(crate) has_agreed: bool,
     /// The number of the last entry.
     pub(crate) entries: u64,
     #[serde(with = "codec::instant_option")]
@@ -80,6 +86,8 @@ impl Default for Account {
             dividends: Vec::new(),
             accrued: BTreeMap::new(),
             is_liquidating: false,
+            grids: Grids::default(),
+            has_agreed: false,
             entries: 0,
             began: None,
             horizon: None,
@@ -174,6 +182,29 @@ impl Account {
 
     pub fn has_open_orders(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// All grids, oldest first.
+    pub fn grids(&self) -> &Grids {
+        &self.grids
+    }
+
+    pub fn grid(&self, id: GridId) -> Option<&Grid> {
+        if id.account() == self.number { self.grids.get(id.number()) } else { None }
+    }
+
+    /// Those that wait for candles.
+    pub fn watching_grids(&self) -> impl Iterator<Item = &Grid> {
+        self.grids.open().filter(|grid| grid.is_watching())
+    }
+
+    /// Whether its client has agreed to what a strategy risks.
+    pub fn has_agreed_to_strategy(&self) -> bool {
+        self.has_agreed
+    }
+
+    pub(crate) fn next_grid(&self) -> GridId {
+        GridId::of(self.number, self.grids.len() as u64 + 1)
     }
 
     pub(crate) fn next_order(&self) -> OrderId {

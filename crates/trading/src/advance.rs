@@ -1,6 +1,6 @@
 //! Moving an account through time: every instant at which something happens, each with all its work in one fixed order.
 //!
-//! Candles, then releases and held orders, then auctions that are over and expiries, then the day roll, then reports. Whether
+//! Candles, then releases, grids and held orders, then auctions that are over and expiries, then the day roll, then reports. Whether
 //! a stretch is gone through in one step or in many makes no difference: the instants are the same.
 
 use market::{Market, Symbol, Timestamp};
@@ -10,6 +10,7 @@ use crate::candle_step::{Aftermath, act, release_inside};
 use crate::event::Event;
 use crate::feed::ActingCandle;
 use crate::forced::sell_by_force;
+use crate::grid;
 use crate::option_expiry::expire_options;
 use crate::order::OrderId;
 use crate::place_order::activate;
@@ -65,20 +66,20 @@ impl Ahead {
         self.tapes.iter_mut().filter_map(|(symbol, tape)| tape.peek(work.feed, symbol, now, to)).min()
     }
 
-    /// Candles of open orders matter, and every candle of what could be sold by force.
+    /// Candles of open orders and grids matter, and every candle of what could be sold by force.
     fn aim(&mut self, account: &Account, now: Timestamp) {
         let may_force = account.settings.liquidate;
         let is_same = self.tapes.iter().map(|(symbol, _)| symbol).eq(account.open.keys());
-        if may_force || !is_same {
+        if may_force || account.grids.has_open() || !is_same {
             let held = account.positions().map(|(symbol, _)| symbol).filter(|_| may_force);
-            let mut symbols: Vec<&Symbol> = account.open.keys().chain(held).collect();
+            let gridded = account.watching_grids().map(|grid| &grid.symbol);
+            let mut symbols: Vec<&Symbol> = account.open.keys().chain(held).chain(gridded).collect();
             symbols.sort_unstable();
             symbols.dedup();
             self.keep(&symbols, now);
         }
         for (symbol, tape) in &mut self.tapes {
-            let reach = if may_force { Reach::Every } else { Reach::of(account.open_orders_of(symbol)) };
-            tape.aim(reach, now);
+            tape.aim(if may_force { Reach::Every } else { Reach::of_symbol(account, symbol) }, now);
         }
     }
 
@@ -112,6 +113,7 @@ fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
         act(work, at, round, &mut after);
     }
     release_inside(work, at, &mut after);
+    grid::play(work, at, &candles);
     if is_timed {
         activate_held(work, at);
     }
@@ -123,6 +125,7 @@ fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     }
     if is_timed {
         end_orders(work, at);
+        grid::expire(work, at);
         expire_options(work, at);
         for market in [Market::Hk, Market::Us] {
             roll(work, at, market);

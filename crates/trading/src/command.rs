@@ -3,6 +3,7 @@
 use market::{Price, Symbol};
 
 use crate::currency::Currency;
+use crate::grid::{GridId, GridRuleInput};
 use crate::money::Money;
 use crate::order::OrderId;
 use crate::quantity::Quantity;
@@ -24,6 +25,23 @@ pub enum Command {
     Cancel {
         id: OrderId,
     },
+
+    SubmitGrid(Box<SubmitGrid>),
+    ReplaceGrid {
+        id: GridId,
+        rule: Box<GridRuleInput>,
+    },
+    CancelGrid {
+        id: GridId,
+    },
+    SuspendGrid {
+        id: GridId,
+    },
+    RestartGrid {
+        id: GridId,
+    },
+    /// The client has read what a strategy risks.
+    AgreeToStrategy,
 
     // An operator's hands.
     Set(Setting),
@@ -63,6 +81,14 @@ pub struct Submit {
     pub has_attached: bool,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubmitGrid {
+    pub symbol: Symbol,
+    /// That of the security if it is not said.
+    pub settlement_currency: Option<Currency>,
+    pub rule: GridRuleInput,
+}
+
 impl Command {
     pub fn submit(terms: Terms) -> Command {
         Command::Submit(Box::new(Submit { terms, has_attached: false }))
@@ -70,6 +96,17 @@ impl Command {
 
     /// Whether a client may give it; the rest is for operators, also before the first request.
     pub fn is_of_client(&self) -> bool {
-        matches!(self, Command::Submit(_) | Command::Replace { .. } | Command::Cancel { .. })
+        matches!(
+            self,
+            Command::Submit(_)
+                | Command::Replace { .. }
+                | Command::Cancel { .. }
+                | Command::SubmitGrid(_)
+                | Command::ReplaceGrid { .. }
+                | Command::CancelGrid { .. }
+                | Command::SuspendGrid { .. }
+                | Command::RestartGrid { .. }
+                | Command::AgreeToStrategy
+        )
     }
 }

@@ -8,6 +8,7 @@ use crate::command::{Command, Submit};
 use crate::currency::Currency;
 use crate::event::Event;
 use crate::feed::Security;
+use crate::grid;
 use crate::money::Money;
 use crate::order::Facts;
 use crate::place_order::{cancel, replace, submit};
@@ -31,6 +32,12 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
         }
         Command::Replace { id, changes } => replace(account, scene, *id, changes)?,
         Command::Cancel { id } => cancel(account, scene, *id)?,
+        Command::SubmitGrid(asked) => return grid::submit(account, scene, asked),
+        Command::ReplaceGrid { id, rule } => return grid::replace(account, scene, *id, rule),
+        Command::CancelGrid { id } => return grid::cancel(account, scene, *id),
+        Command::SuspendGrid { id } => return grid::suspend(account, *id),
+        Command::RestartGrid { id } => return grid::restart(account, *id),
+        Command::AgreeToStrategy => return Ok(grid::agree(account)),
         Command::Set(setting) => {
             Settings::check(*setting)?;
             Event::Set { setting: *setting }

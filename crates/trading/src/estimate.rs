@@ -57,8 +57,16 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let standing = Standing { status: OrderStatus::New, placement, reserve_price: Some(price), watch: None };
     let id = query.order.unwrap_or_else(|| account.next_order());
     let facts = Facts::of(&security);
-    let accepted =
-        AcceptedOrder { id, sequence: 0, terms, facts, standing, by_engine: false, is_forced: false };
+    let accepted = AcceptedOrder {
+        id,
+        sequence: 0,
+        terms,
+        facts,
+        standing,
+        by_engine: false,
+        is_forced: false,
+        grid: None,
+    };
     let order = new_order(&accepted, scene.at);
     let mut settings = account.settings.clone();
     settings.fractional &= query.fractional;

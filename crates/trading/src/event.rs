@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::currency::Currency;
+use crate::grid::{GridId, GridOrigin, GridRule};
 use crate::money::{Fraction, Money, Rate};
 use crate::order::{Facts, OrderId, Standing, Watch};
 use crate::quantity::Quantity;
@@ -15,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings};
 use crate::tables::Fee;
 use crate::terms::Terms;
-use crate::words::{OrderStatus, Side};
+use crate::words::{GridTriggerKind, OrderStatus, Side, SleepingReason, SuspendReason};
 
 /// The form of entries written by this release.
 pub const VERSION: u8 = 1;
@@ -126,6 +127,39 @@ pub enum Event {
         id: OrderId,
     },
 
+    /// The client has agreed to what a strategy risks.
+    StrategyAgreed,
+    GridSubmitted(Box<NewGrid>),
+    GridReplaced {
+        grid: GridId,
+        rule: Box<GridRule>,
+        #[serde(with = "codec::instant_option")]
+        ends_at: Option<Timestamp>,
+    },
+    /// A level was reached. The order that it makes follows, unless it was skipped.
+    GridTriggered(Box<GridTrigger>),
+    /// A candle opened outside of the bounds.
+    GridSlept {
+        grid: GridId,
+        candle: Bar,
+    },
+    GridSuspended {
+        grid: GridId,
+        reason: SuspendReason,
+    },
+    GridRestarted {
+        grid: GridId,
+    },
+    /// By the client, or at a bound: then with the candle that left it. An order that closes what the grid built comes before.
+    GridCanceled {
+        grid: GridId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<Bar>,
+    },
+    GridExpired {
+        grid: GridId,
+    },
+
     /// The quantities held at the roll become the day's first ones.
     Rolled {
         #[serde(with = "codec::market")]
@@ -206,6 +240,42 @@ pub struct AcceptedOrder {
     /// Forced selling.
     #[serde(default)]
     pub is_forced: bool,
+    /// The grid that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<GridOrigin>,
+}
+
+/// A grid as it was submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewGrid {
+    pub id: GridId,
+    #[serde(with = "codec::text")]
+    pub symbol: Symbol,
+    pub facts: Facts,
+    pub settlement_currency: Currency,
+    pub rule: GridRule,
+    #[serde(with = "codec::instant_option")]
+    pub ends_at: Option<Timestamp>,
+}
+
+/// One trigger of a grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridTrigger {
+    pub grid: GridId,
+    pub kind: GridTriggerKind,
+    pub side: Side,
+    pub quantity: Quantity,
+    /// The price that triggered it, which is the base from now on; and the base before.
+    #[serde(with = "codec::price")]
+    pub price: Price,
+    #[serde(with = "codec::price")]
+    pub base: Price,
+    pub candle: Bar,
+    /// Why no order was made, and the numbers behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<SleepingReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -332,8 +402,19 @@ impl Entry {
         if let Some(id) = entry.event.order_mut() {
             *id = OrderId::of(account, id.number());
         }
-        if let Event::Rejected { order: Some(accepted), .. } = &mut entry.event {
-            accepted.id = OrderId::of(account, accepted.id.number());
+        if let Some(grid) = entry.event.grid_mut() {
+            *grid = GridId::of(account, grid.number());
+        }
+        match &mut entry.event {
+            Event::Rejected { order: Some(accepted), .. } => {
+                accepted.id = OrderId::of(account, accepted.id.number());
+            }
+            Event::Accepted(accepted) => {
+                if let Some(origin) = &mut accepted.grid {
+                    origin.grid = GridId::of(account, origin.grid.number());
+                }
+            }
+            _ => {}
         }
         entry
     }
@@ -353,6 +434,35 @@ impl Event {
             | Event::Replaced { id, .. }
             | Event::Canceled { id, .. }
             | Event::Expired { id } => Some(id),
+            _ => None,
+        }
+    }
+
+    fn grid_mut(&mut self) -> Option<&mut GridId> {
+        match self {
+            Event::GridSubmitted(new) => Some(&mut new.id),
+            Event::GridTriggered(trigger) => Some(&mut trigger.grid),
+            Event::GridReplaced { grid, .. }
+            | Event::GridSlept { grid, .. }
+            | Event::GridSuspended { grid, .. }
+            | Event::GridRestarted { grid }
+            | Event::GridCanceled { grid, .. }
+            | Event::GridExpired { grid } => Some(grid),
+            _ => None,
+        }
+    }
+
+    /// The grid an event is about. What happens to its orders is told of those.
+    pub fn grid(&self) -> Option<GridId> {
+        match self {
+            Event::GridSubmitted(new) => Some(new.id),
+            Event::GridTriggered(trigger) => Some(trigger.grid),
+            Event::GridReplaced { grid, .. }
+            | Event::GridSlept { grid, .. }
+            | Event::GridSuspended { grid, .. }
+            | Event::GridRestarted { grid }
+            | Event::GridCanceled { grid, .. }
+            | Event::GridExpired { grid } => Some(*grid),
             _ => None,
         }
     }

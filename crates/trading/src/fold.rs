@@ -35,13 +35,14 @@ impl Account {
         account
     }
 
-    /// Takes one entry in. Returns how many rows the history of its order has gained: each is a push.
+    /// Takes one entry in. Returns how many rows the history of its order has gained, or 1 for a grid: each is a push.
     pub fn apply(&mut self, entry: &Entry) -> usize {
         self.entries = entry.number;
         self.set_horizon(entry.at);
         let at = entry.at.unwrap_or_default();
         match &entry.event {
             Event::Began => self.began = entry.at,
+            event if event.grid().is_some() => return usize::from(self.apply_to_grid(event, at)),
             event if event.order().is_some() => return self.apply_to_order(event, at),
             event => self.apply_to_account(event, entry.at),
         }
@@ -104,6 +105,7 @@ impl Account {
                 self.forget_if_empty(symbol);
             }
             Event::Liquidating { on, .. } => self.is_liquidating = *on,
+            Event::StrategyAgreed => self.has_agreed = true,
             _ => {}
         }
     }
@@ -178,6 +180,7 @@ impl Account {
         let (above, below) = ratio.parts();
         position.average = position.average.times(below, above);
         self.forget_if_empty(symbol);
+        self.grids.change_shares(symbol, ratio);
     }
 
     fn apply_to_order(&mut self, event: &Event, at: Timestamp) -> usize {
@@ -205,6 +208,7 @@ impl Account {
         let gained = stages.len();
         let is_final = order.status().is_final();
         self.last_sequence = sequence;
+        self.apply_to_grid_of(id, event);
         if is_final {
             self.close_order(id);
         }
@@ -276,6 +280,7 @@ pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
         fees: Vec::new(),
         history: Vec::new(),
         is_forced: accepted.is_forced,
+        grid: accepted.grid,
     }
 }
 

@@ -88,5 +88,5 @@ fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<Accepted
     let standing = Standing { status, placement, reserve_price, watch: None };
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let facts = Facts::of(&security);
-    Some(AcceptedOrder { id, sequence, terms, facts, standing, by_engine: true, is_forced: true })
+    Some(AcceptedOrder { id, sequence, terms, facts, standing, by_engine: true, is_forced: true, grid: None })
 }

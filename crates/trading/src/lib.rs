@@ -18,10 +18,11 @@
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | grids | `grid/`: rules and their checks, levels, what a candle does, sub-orders, profit |
 //! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
-//! come later: a grid is one more kind of engine order in `advance`, a statement a reading of the journal by book date.
+//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. A statement is a reading
+//! of the journal by book date, and comes later.
 //!
 //! Where the specification leaves something open:
 //!
@@ -41,6 +42,13 @@
 //! | fields that a type has no use for, and `outside_rth` where there is none | taken and left out; the preview says so |
 //! | a candle that came late | booked, charged and settled by its own trading day |
 //! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
+//! | a grid's quantity limits | are held against the position at the trigger; several levels of one candle may go beyond them together when all fill |
+//! | a grid's trigger that the lot of its day, or the size of an order, does not allow | skipped, asleep for `position` |
+//! | a grid's trigger without money, margin or rate | skipped, asleep for `funds`; the base moves as with every trigger |
+//! | a way that goes beyond a bound without reaching a level | is none: the next open outside of the bounds counts |
+//! | what a grid built | follows splits; sold at a bound as far as the account still has it free |
+//! | a suspended grid | does not sleep; one that is replaced wakes, and keeps the day it ends with |
+//! | a grid's open orders while orders cannot be cancelled | stay, and so does the grid: its cancellation is refused |
 //! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;
@@ -63,6 +71,7 @@ mod filling;
 mod fold;
 mod forced;
 mod funds;
+mod grid;
 pub mod ledger;
 mod matching;
 mod money;
@@ -93,20 +102,27 @@ mod work;
 
 pub use account::Account;
 pub use balance::{Balance, balance, balances, fees_at};
-pub use command::{Command, Submit};
+pub use command::{Command, Submit, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_price, plain_price};
 pub use desk::Desk;
 pub use estimate::{Estimate, EstimateQuery, estimate};
-pub use event::{AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, Release, Trigger, VERSION};
+pub use event::{
+    AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, GridTrigger, NewGrid, Release, Trigger,
+    VERSION,
+};
 pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
 pub use figures::{Figures, Report, figures};
+pub use grid::{
+    Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
+    GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,
+};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
 pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
 pub use orders::Orders;
 pub use position::Position;
-pub use push::Push;
+pub use push::{OrderPush, Push};
 pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
@@ -116,7 +132,8 @@ pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};
 pub use words::{
-    AccountType, ChargeGroup, CostMethod, FeePlan, Kind, OrderStatus, OrderTag, OrderType, OutsideRth, Side,
-    TimeInForce, Touch, TriggerStatus, UnknownWord,
+    AccountType, BoundEvent, ChargeGroup, CostMethod, FeePlan, GridHours, GridOrderType, GridStatus,
+    GridTimeInForce, GridTriggerKind, Kind, OrderStatus, OrderTag, OrderType, OutsideRth, Side,
+    SleepingReason, SuspendReason, TimeInForce, Touch, TriggerStatus, UnknownWord,
 };
 pub use work::Outcome;

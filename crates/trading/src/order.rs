@@ -7,6 +7,7 @@ use crate::codec;
 use crate::currency::Currency;
 use crate::decimal::{Plain, exact_price, price_quotient};
 use crate::feed::Security;
+use crate::grid::GridOrigin;
 use crate::money::Money;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
@@ -158,6 +159,9 @@ pub struct Order {
     pub history: Vec<HistoryRow>,
     /// Made by the engine to close a position of an account that owes too much.
     pub is_forced: bool,
+    /// The grid that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<GridOrigin>,
 }
 
 /// One execution.

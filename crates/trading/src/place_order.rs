@@ -32,8 +32,16 @@ pub(crate) fn submit(
     };
     let is_held = admission.terms.delayed_until.is_some();
     let terms = admission.terms;
-    let (by_engine, is_forced) = (false, false);
-    let accepted = Box::new(AcceptedOrder { id, sequence, terms, facts, standing, by_engine, is_forced });
+    let accepted = Box::new(AcceptedOrder {
+        id,
+        sequence,
+        terms,
+        facts,
+        standing,
+        by_engine: false,
+        is_forced: false,
+        grid: None,
+    });
     if is_held {
         return Ok(Event::Accepted(accepted));
     }

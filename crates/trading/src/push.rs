@@ -1,4 +1,4 @@
-//! What a listener is told about an order: one message for each row of its history.
+//! What a listener is told about an order: one message for each row of its history; and about a grid.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -6,14 +6,32 @@ use crate::account::Account;
 use crate::currency::Currency;
 use crate::decimal::Plain;
 use crate::event::{Entry, Event};
+use crate::grid::GridPush;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::terms::Percent;
 use crate::words::{OrderStatus, OrderTag, OrderType, Side, TriggerStatus};
 
+/// One message to a listener.
+#[derive(Clone, Debug)]
+pub enum Push {
+    Order(Box<OrderPush>),
+    Grid(Box<GridPush>),
+}
+
+impl Push {
+    /// What it says of an order, if it is about one.
+    pub fn order(&self) -> Option<&OrderPush> {
+        match self {
+            Push::Order(push) => Some(push),
+            Push::Grid(_) => None,
+        }
+    }
+}
+
 /// The content of `order_changed_lb`, as values.
 #[derive(Clone, Debug)]
-pub struct Push {
+pub struct OrderPush {
     pub order_id: OrderId,
     pub symbol: Symbol,
     pub side: Side,
@@ -47,6 +65,10 @@ impl Account {
     /// Takes one entry in and says what listeners are to be told of it: also for one that somebody else has written.
     pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
         let rows = self.apply(entry);
+        if let Some(grid) = entry.event.grid() {
+            let told = self.grid(grid).filter(|_| rows > 0);
+            return told.map(|grid| Push::Grid(Box::new(GridPush::of(grid)))).into_iter().collect();
+        }
         let order = entry.event.order().filter(|_| rows > 0).and_then(|id| self.order(id));
         let fill = match &entry.event {
             Event::Filled(filled) => Some((filled.quantity, filled.price)),
@@ -60,7 +82,7 @@ impl Account {
 fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Push> {
     let start = order.history.len().saturating_sub(rows);
     let rows = order.history.get(start..).unwrap_or_default();
-    let one = |row: &crate::order::HistoryRow| Push {
+    let one = |row: &crate::order::HistoryRow| OrderPush {
         order_id: order.id,
         symbol: order.terms.symbol.clone(),
         side: order.terms.side,
@@ -85,5 +107,5 @@ fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Pu
         remark: order.terms.remark.clone(),
         decimals: order.facts.decimals,
     };
-    rows.iter().map(one).collect()
+    rows.iter().map(|row| Push::Order(Box::new(one(row)))).collect()
 }

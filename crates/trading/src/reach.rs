@@ -1,9 +1,11 @@
-//! Which candles could do anything to the open orders of a symbol. Most of a day's minutes pass far from every limit: they are told
+//! Which candles could do anything to the open orders and grids of a symbol. Most of a day's minutes pass far from every limit: they are told
 //! from the others by two comparisons, and leave the account alone.
 
-use market::Price;
+use market::{Price, Symbol};
 
+use crate::account::Account;
 use crate::feed::ActingCandle;
+use crate::grid::Grid;
 use crate::order::{Direction, Order, Watch};
 use crate::words::{OrderStatus, OrderType};
 
@@ -20,8 +22,19 @@ impl Reach {
     /// No candle matters.
     pub(crate) const NONE: Reach = Reach::Beyond { down_to: Price(i64::MIN), up_to: Price(i64::MAX) };
 
-    pub(crate) fn of<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Reach {
-        orders.into_iter().fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)))
+    /// Of all that an account has open of a symbol.
+    pub(crate) fn of_symbol(account: &Account, symbol: &Symbol) -> Reach {
+        let orders = account.open_orders_of(symbol);
+        let reach = orders.fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)));
+        let grids = account.watching_grids().filter(|grid| grid.symbol == *symbol);
+        grids.fold(reach, |reach, grid| reach.or(Reach::of_grid(grid)))
+    }
+
+    /// The levels of a grid, and whatever lies outside of its bounds.
+    fn of_grid(grid: &Grid) -> Reach {
+        let inner = grid.rule.step.inner(grid.base);
+        let (above, below) = (Price(grid.rule.upper.0 + 1), Price(grid.rule.lower.0 - 1));
+        Reach::Beyond { down_to: inner.down.max(below), up_to: inner.up.min(above) }
     }
 
     fn of_order(order: &Order) -> Reach {

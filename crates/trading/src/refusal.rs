@@ -32,6 +32,8 @@ pub struct Numbers {
 pub enum Code {
     /// 602001: a parameter is wrong.
     Parameter,
+    /// 602080: a parameter of a grid's rule is missing, or is none of those it may be.
+    RuleParameter,
     /// 602301: a short sale that this account may not make.
     ShortSale,
 }
@@ -40,6 +42,7 @@ impl From<Code> for u32 {
     fn from(code: Code) -> u32 {
         match code {
             Code::Parameter => 602_001,
+            Code::RuleParameter => 602_080,
             Code::ShortSale => 602_301,
         }
     }
@@ -51,6 +54,7 @@ impl TryFrom<u32> for Code {
     fn try_from(code: u32) -> Result<Code, String> {
         match code {
             602_001 => Ok(Code::Parameter),
+            602_080 => Ok(Code::RuleParameter),
             602_301 => Ok(Code::ShortSale),
             _ => Err(format!("{code} is no code of a refusal")),
         }

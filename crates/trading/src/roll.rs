@@ -5,6 +5,7 @@ use market::{Date, Market, Symbol, Timestamp};
 use crate::account::ACCRUAL_YEARS;
 use crate::actions::{self, Entitlement};
 use crate::event::{Dividend, Event};
+use crate::grid::suspend_for_action;
 use crate::money::Money;
 use crate::order::OrderId;
 use crate::settings::{SHARE_UNIT, Share};
@@ -41,6 +42,7 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
                 Event::Canceled { id, reason: Some(format!("{CORPORATE_ACTION} {ex_date}")) },
             );
         }
+        suspend_for_action(work, at, &symbol);
     }
 }
 
@@ -93,8 +95,9 @@ fn apply_actions(
     before: Date,
     date: Date,
 ) -> Vec<(Symbol, Date)> {
+    let gridded = work.account.watching_grids().map(|grid| &grid.symbol);
     let mut symbols: Vec<Symbol> =
-        work.account.positions.keys().chain(work.account.open.keys()).cloned().collect();
+        work.account.positions.keys().chain(work.account.open.keys()).chain(gridded).cloned().collect();
     symbols.retain(|symbol| symbol.market() == market);
     symbols.sort_unstable();
     symbols.dedup();

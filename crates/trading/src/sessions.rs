@@ -96,6 +96,18 @@ pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placem
     None
 }
 
+/// The end of continuous trading in regular hours on the first day on which there is any of it left.
+pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
+    let today = venue.zone().date(at);
+    let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
+    let end = |date: Date| {
+        let day = venue.day(date)?;
+        let regular = day.segments.iter().filter(|segment| segment.session == Session::Intraday);
+        regular.map(|segment| day.at(segment.end)).max()
+    };
+    dates.filter_map(end).find(|end| at < *end)
+}
+
 /// The end of the last trading day on or before the date an order is good until.
 fn last_end(venue: &Venue, hours: Hours) -> Option<Timestamp> {
     let date = venue.calendar().on_or_before(hours.expire_date?)?;

@@ -73,6 +73,9 @@ pub struct Settings {
     pub short_hk: bool,
     /// Forced selling at the highest risk level.
     pub liquidate: bool,
+    /// Grids are taken only from a client who has agreed to what a strategy risks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grid_questionnaire: bool,
 }
 
 impl Default for Settings {
@@ -89,6 +92,7 @@ impl Default for Settings {
             short_us: true,
             short_hk: false,
             liquidate: false,
+            grid_questionnaire: false,
         }
     }
 }
@@ -113,6 +117,7 @@ pub enum Setting {
     ShortUs(bool),
     ShortHk(bool),
     Liquidate(bool),
+    GridQuestionnaire(bool),
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
@@ -143,6 +148,7 @@ impl Settings {
             Setting::ShortUs(on) => self.short_us = on,
             Setting::ShortHk(on) => self.short_hk = on,
             Setting::Liquidate(on) => self.liquidate = on,
+            Setting::GridQuestionnaire(on) => self.grid_questionnaire = on,
         }
     }
 

@@ -17,7 +17,8 @@ pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Opti
     let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
         if awaits_roll(account, market) { next_roll(feed, market, after) } else { None }
     });
-    orders.chain(options).chain(rolls).filter(|at| *at > after).min()
+    let grids = account.grids.open().filter_map(|grid| grid.ends_at);
+    orders.chain(options).chain(rolls).chain(grids).filter(|at| *at > after).min()
 }
 
 /// The instants at which the clock alone changes an order.
@@ -64,6 +65,7 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
     let is_there = |symbol: &Symbol| symbol.market() == market;
     account.positions.keys().any(is_there)
         || account.open.keys().any(is_there)
+        || account.watching_grids().any(|grid| is_there(&grid.symbol))
         || account.dividends.iter().any(|dividend| is_there(&dividend.symbol))
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }

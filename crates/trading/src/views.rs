@@ -4,6 +4,7 @@ use market::{Date, Market, Session, Timestamp, Venue};
 
 use crate::account::Account;
 use crate::feed::Feed;
+use crate::grid::{BY_CANCEL, BY_REPLACE};
 use crate::order::Order;
 use crate::roll::CORPORATE_ACTION;
 use crate::scene::Scene;
@@ -23,7 +24,8 @@ pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
 /// Whether an order was ended by what comes before the roll of an instant: a candle, a release, its own time. Cancellations for a
 /// corporate action and whatever a client does come after it.
 fn is_ended_before_roll(order: &Order) -> bool {
-    let by_engine = |reason: &str| !reason.is_empty() && !reason.starts_with(CORPORATE_ACTION);
+    let by_client = |reason: &str| reason.is_empty() || reason == BY_CANCEL || reason == BY_REPLACE;
+    let by_engine = |reason: &str| !by_client(reason) && !reason.starts_with(CORPORATE_ACTION);
     match order.status() {
         OrderStatus::Expired => true,
         OrderStatus::Canceled | OrderStatus::PartialWithdrawal => {
@@ -65,7 +67,8 @@ pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
 /// The next instant at which something may happen to an account: the end of a minute in which one of its symbols trades, or
 /// an instant of the clock. `None` for an account to which nothing can happen.
 pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
-    let mut markets: Vec<Market> = account.open.keys().map(|symbol| symbol.market()).collect();
+    let gridded = account.watching_grids().map(|grid| &grid.symbol);
+    let mut markets: Vec<Market> = account.open.keys().chain(gridded).map(|symbol| symbol.market()).collect();
     if account.settings.liquidate {
         markets.extend(account.positions().map(|(symbol, _)| symbol.market()));
     }

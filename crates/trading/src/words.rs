@@ -117,6 +117,36 @@ words! {
     Touch { Through = "through", Touch = "touch" }
 
     ChargeGroup { Broker = "BROKER_FEES", Third = "THIRD_FEES" }
+
+    GridStatus { Performing = "Performing", Suspended = "Suspended", Canceled = "Canceled", Expired = "Expired" }
+
+    /// Why a grid does not watch.
+    SuspendReason { User = "user", CorporateAction = "corporate action" }
+
+    /// Why a grid that watches has no orders made.
+    SleepingReason { Price = "price", Position = "position", Funds = "funds", Holdings = "holdings" }
+
+    /// What a grid's orders are.
+    GridOrderType { Market = "GMO", Limit = "GLO", AtTrigger = "GTG" }
+
+    /// How long a grid watches.
+    GridTimeInForce { Day = "day", GoodTilCanceled = "gtc", GoodTilDate = "gtd" }
+
+    /// When a grid watches: what the service takes as default is regular hours.
+    GridHours { Default = "default", Regular = "regular", Extended = "extended" }
+
+    /// What a grid does when the price leaves its bounds.
+    BoundEvent { Ignore = "ignore", Close = "close" }
+
+    /// What made an order of a grid.
+    GridTriggerKind {
+        /// The open of a candle at a level or beyond it.
+        Gap = "gap",
+        /// A level that a candle went through.
+        Level = "level",
+        /// A bound: what the grid built is closed.
+        Close = "close",
+    }
 }
 
 impl Side {
@@ -160,6 +190,33 @@ impl OrderType {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | Auction)
     }
+}
+
+impl GridStatus {
+    pub fn is_final(self) -> bool {
+        matches!(self, GridStatus::Canceled | GridStatus::Expired)
+    }
+}
+
+/// The numbers that stand for closed sets in a grid's rule.
+macro_rules! codes {
+    ($($name:ident { $($variant:ident = $code:literal),+ $(,)? })+) => {$(
+        impl $name {
+            pub fn code(self) -> i32 {
+                match self { $($name::$variant => $code),+ }
+            }
+
+            pub fn from_code(code: i64) -> Option<$name> {
+                match code { $($code => Some($name::$variant),)+ _ => None }
+            }
+        }
+    )+};
+}
+
+codes! {
+    GridTimeInForce { Day = 0, GoodTilCanceled = 1, GoodTilDate = 6 }
+    GridHours { Default = 0, Regular = 1, Extended = 2 }
+    BoundEvent { Ignore = 1, Close = 2 }
 }
 
 impl OrderStatus {

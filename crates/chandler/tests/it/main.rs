@@ -9,6 +9,7 @@ mod cli;
 mod damage;
 mod demo;
 mod doctor;
+mod grid;
 mod house;
 mod import;
 mod import_circles;

@@ -321,3 +321,84 @@ fn a_clock_that_runs_is_shown_and_not_moved() {
         moved.stderr
     );
 }
+
+#[test]
+fn a_grid_is_sent_as_the_interface_has_it_and_changed_there() {
+    let arguments = [
+        "grid",
+        "submit",
+        "700.HK",
+        "--base",
+        "305.2",
+        "--lower",
+        "300",
+        "--upper",
+        "310",
+        "--percent",
+        "2",
+        "--percent-down",
+        "1.5",
+        "--quantity",
+        "100",
+        "--min-position",
+        "100",
+        "--max-position",
+        "1000",
+        "--at-upper",
+        "close",
+        "--multiple",
+        "on",
+        "--tif",
+        "gtd",
+        "--expire",
+        "2026-12-31",
+        "--format",
+        "json",
+    ];
+    let (ran, asked) = run(&arguments, vec![json!({"order_id": "1900000001"})]);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told, json!({"order_id": "1900000001"}));
+    // The last second of the date in Hong Kong.
+    let rule = json!({
+        "submitted_base_price": "305.2", "lower_limit_price": "300", "upper_limit_price": "310", "trigger_price_type": 2,
+        "trigger_percent_up": "2", "trigger_percent_down": "1.5", "trigger_quantity": "100", "lower_limit_quantity": "100",
+        "upper_limit_quantity": "1000", "upper_limit_event": 2, "multiple_trigger": true, "time_in_force": 6,
+        "expire_time": 1_798_732_799,
+    });
+    let body = json!({"symbol": "700.HK", "grid_trading_rule": rule});
+    assert_eq!(asked, [("POST /v1/gridtrading/submit".to_owned(), body)]);
+    for (word, said) in [("cancel", "is cancelled"), ("suspend", "pauses"), ("restart", "goes on")] {
+        let (ran, asked) = run(&["grid", word, "1900000001"], vec![json!({})]);
+        let request = (format!("POST /v1/gridtrading/{word}"), json!({"order_id": "1900000001"}));
+        assert_eq!((asked, ran.stdout), (vec![request], format!("grid 1900000001 {said}\n")));
+    }
+}
+
+#[test]
+fn grids_are_read_to_the_last_page_and_replaced_by_what_changes() {
+    let grid = |id: &str| {
+        json!({
+            "order_id": id, "symbol": "700.HK", "status": "Performing", "created_at": "1773799215", "current_base_price": "305.6",
+            "submitted_base_price": "305.2", "upper_limit_price": "310", "lower_limit_price": "300", "trigger_price_type": 1,
+            "trigger_spread_up": "0.4", "trigger_spread_down": "0.4", "trigger_percent_up": "", "trigger_percent_down": "",
+            "trigger_quantity": "100", "upper_limit_quantity": "1000", "lower_limit_quantity": "100", "upper_limit_event": 1,
+            "lower_limit_event": 1, "trigger_sell_depth": 0, "trigger_buy_depth": 0, "multiple_trigger": false,
+            "support_shortsell": false, "rth": 0, "time_in_force": 1, "expire_time": "", "grid_order_type_up": "GMO",
+            "grid_order_type_down": "GMO", "settlement_currency": "HKD",
+        })
+    };
+    let pages = vec![
+        json!({"has_more": true, "grid_order": [grid("1900000003"), grid("1900000002")]}),
+        json!({"has_more": false, "grid_order": [grid("1900000002"), grid("1900000001")]}),
+    ];
+    let (ran, asked) = run(&["grid", "list", "--status", "running", "--status", "paused"], pages);
+    assert_eq!(ran.stdout.matches("2026-03-18 10:00:15 HKT").count(), 3, "{}", ran.stdout);
+    assert_eq!(asked[1].0, "GET /v1/gridtrading/list?status=Performing%2CSuspended&page=2&limit=1000");
+    let (ran, asked) =
+        run(&["grid", "replace", "1900000001", "--quantity", "200"], vec![grid("1900000001"), json!({})]);
+    assert_eq!(ran.stdout, "grid 1900000001 is replaced\n");
+    assert_eq!(asked[0].0, "GET /v1/gridtrading/detail?order_id=1900000001&limit=1000");
+    let rule = &asked[1].1["grid_trading_rule"];
+    assert_eq!((&rule["trigger_quantity"], &rule["submitted_base_price"]), (&json!("200"), &json!("305.6")));
+    assert_eq!((&rule["trigger_spread_up"], &rule["time_in_force"]), (&json!("0.4"), &json!(1)));
+}

@@ -138,8 +138,15 @@ impl Listener for Log {
     }
 }
 
-/// A push in words: `7 FilledStatus 200@305.200`.
+/// A push in words: `7 FilledStatus 200@305.200`, and `7 grid Performing 306` of a grid.
 pub(super) fn told(id: AccountId, push: &trading::Push) -> String {
+    let push = match push {
+        trading::Push::Order(push) => push,
+        trading::Push::Grid(push) => {
+            let sleeping = push.sleeping_reason.map(|reason| format!(" {reason}")).unwrap_or_default();
+            return format!("{} grid {} {}{sleeping}", id.0, push.status, trading::plain_price(push.base));
+        }
+    };
     let last = push
         .last
         .map(|(quantity, price)| format!(" {quantity}@{}", trading::exact_price(price, push.decimals)));

@@ -1,6 +1,7 @@
 //! The service over a small store: fills over stored candles, what survives, who is told what.
 
 mod equity;
+mod grids;
 mod house;
 mod late;
 mod names;

@@ -68,21 +68,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     trading(
-        "grid orders",
-        &[
-            ("POST", "/v1/gridtrading/submit"),
-            ("POST", "/v1/gridtrading/replace"),
-            ("GET POST", "/v1/gridtrading/list"),
-            ("GET", "/v1/gridtrading/detail"),
-            ("GET", "/v1/gridtrading/trigger_history_list"),
-            ("POST", "/v1/gridtrading/cancel"),
-            ("POST", "/v1/gridtrading/suspend"),
-            ("POST", "/v1/gridtrading/restart"),
-            ("GET", "/v1/orders/info"),
-            ("POST", "/v1/record/questionnaire"),
-        ],
-    ),
-    trading(
         "savings plans",
         &[
             ("GET", "/v1/dailycoins/query"),

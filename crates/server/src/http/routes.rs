@@ -9,13 +9,15 @@ use percent_encoding::percent_decode_str;
 
 use super::moved;
 use super::not_offered::{self, MissingFeature};
-use super::{account, admin, asset, content, data, document, oauth, quote, trade, udf, watch, watchlist};
+use super::{
+    account, admin, asset, content, data, document, grid, oauth, quote, trade, udf, watch, watchlist,
+};
 use crate::kit::{Home, PathValue, ProofTerms, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 13] = [
+pub(super) const GROUPS: [&[Row]; 14] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -26,6 +28,7 @@ pub(super) const GROUPS: [&[Row]; 13] = [
     admin::ROUTES,
     quote::ROUTES,
     trade::ROUTES,
+    grid::ROUTES,
     asset::ROUTES,
     content::ROUTES,
     udf::ROUTES,

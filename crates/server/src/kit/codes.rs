@@ -12,6 +12,8 @@ pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
 /// A parameter of a trading request is wrong, or the account cannot do what it asks.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;
+/// A number of a grid's rule that stands for one of a few words is missing, or is none of them.
+pub(crate) const GRID_RULE: u64 = 602_080;
 pub(crate) const SHORT_SALE: u64 = 602_301;
 /// A request for the list of securities cannot be understood.
 pub(crate) const LIST_PARAMETER: u64 = 310_010;
@@ -19,7 +21,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 26] = [
+pub(crate) const CODES: [(u16, u64, &str); 27] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (
@@ -27,6 +29,7 @@ pub(crate) const CODES: [(u16, u64, &str); 26] = [
         TRADE_PARAMETER,
         "a field about orders or assets is missing or wrong, or the order is in no state for it",
     ),
+    (400, GRID_RULE, "a whole number of a grid's rule is missing or out of range"),
     (400, SHORT_SALE, "a short sale where they are off"),
     (400, LIST_PARAMETER, "a parameter of the list of securities is missing or wrong"),
     (401, TOKEN_EXPIRED, "the access token has expired"),

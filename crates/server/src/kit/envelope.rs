@@ -192,6 +192,11 @@ impl Problem {
         Problem::new(500, code::LIST_FAILED, "internal error")
     }
 
+    /// A whole number of a grid's rule is missing or out of range.
+    pub(crate) fn grid_rule(text: impl Into<String>) -> Problem {
+        Problem::new(400, code::GRID_RULE, text)
+    }
+
     /// The rules of the account refuse it.
     pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
         Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone())

@@ -11,6 +11,7 @@ pub(crate) mod cookies;
 pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;
+pub(crate) mod json_fields;
 mod listening;
 pub(crate) mod named;
 pub(crate) mod open;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use market::{Symbol, Timestamp};
-use trading::OrderId;
+use trading::{GridId, OrderId};
 
 use super::envelope::Problem;
 
@@ -69,6 +69,11 @@ impl Query {
         self.get("order_id").map(|text| text.parse().map_err(|_| not_found())).transpose()
     }
 
+    /// A grid by its id, under the name that a request has for it.
+    pub(crate) fn grid(&self, name: &str) -> Result<Option<GridId>, Problem> {
+        self.get(name).map(|text| text.parse().map_err(|_| grid_not_found())).transpose()
+    }
+
     /// Unix seconds under one of several names; 0 is how one SDK says that there is none.
     pub(crate) fn time(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (*name, text)));
@@ -115,6 +120,10 @@ pub(crate) fn unknown(name: &str, text: &str) -> Problem {
 
 pub(crate) fn not_found() -> Problem {
     Problem::trade_parameter("order not found")
+}
+
+pub(crate) fn grid_not_found() -> Problem {
+    Problem::trade_parameter("grid order not found")
 }
 
 pub(crate) fn echo(text: &str) -> String {

@@ -1,11 +1,11 @@
 //! One request about the paper account of whoever asks.
 
 use market::Symbol;
-use paper::{Done, Equity, FlowQuery, Moment, PaperError, Preview, Reading, Story};
+use paper::{Done, Equity, FlowQuery, GridPreview, GridStory, Moment, PaperError, Preview, Reading, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
-use trading::{Command, OrderId, Terms};
+use trading::{Command, GridId, OrderId, SubmitGrid, Terms};
 
 use super::envelope::Problem;
 use super::proof::Admitted;
@@ -56,11 +56,28 @@ impl<'a> Trader<'a> {
         preview.map_err(Problem::from_paper)
     }
 
+    /// What would become of a grid.
+    pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let preview = core.with_reader(|reader| core.paper.preview_grid(id, asked, (reader, &**core)));
+        preview.map_err(Problem::from_paper)
+    }
+
     /// What happened to an order, if there is one of that number.
     pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
+        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        story.map_err(Problem::from_paper)
+    }
+
+    /// What happened to a grid, if there is one of that number.
+    pub(crate) fn grid_story(&self, grid: GridId) -> Result<Option<GridStory>, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let look = |seen: &paper::Seen<'_>| paper::grid_story(seen.entries, grid);
         let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
         story.map_err(Problem::from_paper)
     }

@@ -1,18 +1,19 @@
-//! `order_changed_lb`: what a listener is told of an order. Every key is there always: an SDK drops an event that lacks one.
+//! What a listener is told: `order_changed_lb` of an order, `gridtrading_order` of a grid. Every key is there always: an SDK drops an
+//! event that lacks one.
 
 use access::AccountId;
 use prost::Message;
 use serde::Serialize;
-use trading::{Plain, Push, exact_price};
+use trading::{GridPush, OrderPush, Plain, exact_price, plain_price};
 use wire::trade;
 
 /// The only topic there is.
 pub(super) const TOPIC: &str = "private";
 
 #[derive(Serialize)]
-struct Event<'a> {
+struct Event<T> {
     event: &'static str,
-    data: OrderChanged<'a>,
+    data: T,
 }
 
 #[derive(Serialize)]
@@ -44,8 +45,28 @@ struct OrderChanged<'a> {
     remark: &'a str,
 }
 
-/// The body of a notification.
-pub(super) fn notification(account: AccountId, push: &Push, stock_name: &str) -> Vec<u8> {
+/// Numbers are numbers and all else is text: an SDK drops an event that has it otherwise.
+#[derive(Serialize)]
+struct GridChanged<'a> {
+    order_id: String,
+    status: &'static str,
+    symbol: &'a str,
+    suspend_reason: &'static str,
+    submitted_base_price: String,
+    current_base_price: String,
+    upper_limit_price: String,
+    lower_limit_price: String,
+    trigger_price_type: i32,
+    trigger_quantity: String,
+    settlement_currency: &'a str,
+    time_in_force: i32,
+    rth: i32,
+    grid_order_type_up: &'static str,
+    grid_order_type_down: &'static str,
+}
+
+/// The notification of a change of an order.
+pub(super) fn order_notification(account: AccountId, push: &OrderPush, stock_name: &str) -> Vec<u8> {
     let price = |price: Option<market::Price>| price.map(|price| exact_price(price, push.decimals));
     let text =
         |plain: Option<Plain>, none: &str| plain.map_or_else(|| none.to_owned(), |plain| plain.to_string());
@@ -77,12 +98,39 @@ pub(super) fn notification(account: AccountId, push: &Push, stock_name: &str) ->
         last_price: text(price(push.last.map(|(_, price)| price)), ""),
         remark: &push.remark,
     };
-    let event = Event { event: "order_changed_lb", data };
+    notification(&Event { event: "order_changed_lb", data })
+}
+
+/// The notification of a change of a grid.
+pub(super) fn grid_notification(push: &GridPush) -> Vec<u8> {
+    let rule = &push.rule;
+    let price = |price: market::Price| plain_price(price).to_string();
+    let data = GridChanged {
+        order_id: push.id.to_string(),
+        status: push.status.as_str(),
+        symbol: push.symbol.as_str(),
+        suspend_reason: push.suspend_reason.map_or("", |reason| reason.as_str()),
+        submitted_base_price: price(rule.base),
+        current_base_price: price(push.base),
+        upper_limit_price: price(rule.upper),
+        lower_limit_price: price(rule.lower),
+        trigger_price_type: rule.step.code(),
+        trigger_quantity: rule.quantity.to_string(),
+        settlement_currency: push.settlement_currency.as_str(),
+        time_in_force: rule.time_in_force.code(),
+        rth: rule.hours.code(),
+        grid_order_type_up: rule.sell_type.as_str(),
+        grid_order_type_down: rule.buy_type.as_str(),
+    };
+    notification(&Event { event: "gridtrading_order", data })
+}
+
+fn notification(event: &impl Serialize) -> Vec<u8> {
     let notification = trade::Notification {
         topic: TOPIC.to_owned(),
         content_type: trade::ContentType::Json.into(),
         dispatch_type: trade::DispatchType::Direct.into(),
-        data: serde_json::to_vec(&event).unwrap_or_default(),
+        data: serde_json::to_vec(event).unwrap_or_default(),
     };
     notification.encode_to_vec()
 }

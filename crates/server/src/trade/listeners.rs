@@ -1,4 +1,4 @@
-//! The connections that want to be told of an account's orders, and the instant at which accounts are looked at next.
+//! The connections that want to be told of an account's orders and grids, and the instant at which accounts are looked at next.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use trading::Push;
 use wire::trade;
 
-use super::event::{TOPIC, notification};
+use super::event::{TOPIC, grid_notification, order_notification};
 use crate::caller::Language;
 use crate::mailbox::{self, Mailbox};
 use crate::names::{SecurityLookup, stock_name};
@@ -124,25 +124,21 @@ impl paper::Listener for TradeListeners {
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
         for push in pushes {
-            let security =
-                securities.entry(&push.symbol).or_insert_with(|| self.securities.security(&push.symbol));
-            let mut bodies: Vec<(Language, Bytes)> = Vec::new();
-            subscribers.retain(|subscriber| {
-                let language = subscriber.language;
-                let made = bodies.iter().find(|(of, _)| *of == language).map(|(_, body)| body.clone());
-                let body = made.unwrap_or_else(|| {
-                    let name = stock_name(security.as_ref(), &push.symbol, language);
-                    let body = Bytes::from(notification(account, push, &name));
-                    bodies.push((language, body.clone()));
-                    body
-                });
-                let body = match subscriber.dated {
-                    None => Some(body),
-                    Some(dated) => dated.notification(&body),
-                };
-                // What was not there yet is not told.
-                body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
-            });
+            match push {
+                Push::Order(push) => {
+                    let security = securities
+                        .entry(&push.symbol)
+                        .or_insert_with(|| self.securities.security(&push.symbol));
+                    tell_in_language(&mut subscribers, |language| {
+                        let name = stock_name(security.as_ref(), &push.symbol, language);
+                        order_notification(account, push, &name)
+                    });
+                }
+                Push::Grid(push) => {
+                    let body = Bytes::from(grid_notification(push));
+                    subscribers.retain(|subscriber| put(subscriber, body.clone()));
+                }
+            }
         }
         if subscribers.len() < before {
             self.drop_ended(account);
@@ -154,6 +150,31 @@ impl paper::Listener for TradeListeners {
             self.sooner.notify_one();
         }
     }
+}
+
+/// Tells subscribers something in their languages, and keeps those that take it. The text of a language is made once.
+fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -> Vec<u8>) {
+    let mut bodies: Vec<(Language, Bytes)> = Vec::new();
+    subscribers.retain(|subscriber| {
+        let language = subscriber.language;
+        let made = bodies.iter().find(|(of, _)| *of == language).map(|(_, body)| body.clone());
+        let body = made.unwrap_or_else(|| {
+            let body = Bytes::from(text(language));
+            bodies.push((language, body.clone()));
+            body
+        });
+        put(subscriber, body)
+    });
+}
+
+/// Whether a subscriber takes a message.
+fn put(subscriber: &Subscriber, body: Bytes) -> bool {
+    let body = match subscriber.dated {
+        None => Some(body),
+        Some(dated) => dated.notification(&body),
+    };
+    // What was not there yet is not told.
+    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
 }
 
 const NOTIFY: u8 = trade::Command::Notify as u8;
@@ -168,7 +189,7 @@ mod tests {
     use paper::Listener;
     use prost::Message;
     use trading::{
-        Currency, OrderId, OrderStatus, OrderTag, OrderType, Quantity, Side, Tables, TriggerStatus,
+        Currency, OrderId, OrderPush, OrderStatus, OrderTag, OrderType, Quantity, Side, Tables, TriggerStatus,
     };
 
     use super::*;
@@ -178,7 +199,7 @@ mod tests {
     const ANN: AccountId = AccountId(7);
 
     fn push(number: i64) -> Push {
-        Push {
+        Push::Order(Box::new(OrderPush {
             order_id: OrderId::of(7, 1),
             symbol: "700.HK".parse().unwrap(),
             side: Side::Buy,
@@ -202,7 +223,7 @@ mod tests {
             last: None,
             remark: number.to_string(),
             decimals: 3,
-        }
+        }))
     }
 
     /// The remarks of what a connection has been told since.

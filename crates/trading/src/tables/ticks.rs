@@ -140,6 +140,13 @@ impl Ticks {
         Price(band.map_or(1, |band| band.tick))
     }
 
+    /// Its bands, ascending: over which price, up to which if there is an end, in which steps.
+    pub fn bands(&self) -> impl Iterator<Item = (Price, Option<Price>, Price)> + '_ {
+        let shown =
+            |band: &Band| (Price(band.over), (band.to != OPEN).then_some(Price(band.to)), Price(band.tick));
+        self.bands.iter().map(shown)
+    }
+
     pub fn holds(&self, price: Price) -> bool {
         price.0 % self.tick(price).0 == 0
     }

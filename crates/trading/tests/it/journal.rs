@@ -23,13 +23,35 @@ const SCRIPT: &str = "mark 700.HK 305
         day 2026-03-25
         10:00 now";
 
+/// Every event of a grid.
+const GRIDS: &str = "mark 700.HK 300
+        candle 700.HK 10:01 300 301 300 300 50000; 10:02 305 305 305 305 50000; 10:03 312 312 312 312 50000
+        candle 700.HK 10:06 298.4 298.4 298.4 298.4 50000; 10:07 299 299 299 299 50000; 10:08 289 289 289 289 50000
+        given cash HKD 60000
+        given position 700.HK 200 300
+        given set grid_questionnaire on
+        10:00 agree
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 500 up GTG events 2 1 tif 6 until 15:00
+        10:04:10 suspend 1
+        10:04:20 regrid 1 base 300 percent 0.5 0.5 quantity 100 price 290 310 hold 100 500 events 2 1 multiple
+        10:04:30 restart 1
+        10:09 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 500 tif 0
+        10:09 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 500 tif 0 depth 2 -2 rth 1
+        10:09 ungrid 3
+        17:00 now";
+
 #[test]
 fn a_journal_reads_as_it_was_written() {
-    let player = play(SCRIPT);
+    check(SCRIPT, include_str!("journal.jsonl"));
+    check(GRIDS, include_str!("journal_grids.jsonl"));
+}
+
+fn check(script: &str, expected: &str) {
+    let player = play(script);
     let text: Vec<String> =
         player.entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
-    let expected = include_str!("journal.jsonl");
-    assert_eq!(text.join("\n"), expected.trim_end());
+    let (found, expected) = (text.join("\n"), expected.trim_end());
+    assert!(found == expected, "found:\n{found}\n");
     let read: Vec<Entry> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut account = Account::fold(&read);
     account.set_horizon(player.account.horizon());

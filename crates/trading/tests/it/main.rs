@@ -4,13 +4,17 @@
 mod common;
 mod golden_fees;
 mod golden_fills;
+mod golden_grid;
 mod golden_money;
 mod journal;
 mod oracle;
+mod oracle_of_grids;
 mod properties;
 mod properties_of_holdings;
 mod properties_of_input;
 mod rules_checks;
+mod rules_grid;
+mod rules_grid_life;
 mod rules_holdings;
 mod rules_money;
 mod rules_order_of_work;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use market::{Market, Price, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderId,
-    OrderStatus, OrderType, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch, balance, figures,
-    ledger,
+    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderId, OrderPush,
+    OrderStatus, OrderType, Push, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch, balance,
+    figures, ledger,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -309,7 +309,8 @@ fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
 /// 5, 10 and 16: states move along their table, nothing happens after the last, and pushes are the rows of the history.
 fn check_states(life: &Life) -> Result<(), TestCaseError> {
     use OrderStatus::*;
-    let pushes: Vec<_> = life.outcomes.iter().flat_map(|outcome| &outcome.pushes).collect();
+    let pushes = life.outcomes.iter().flat_map(|outcome| &outcome.pushes);
+    let pushes: Vec<&OrderPush> = pushes.filter_map(Push::order).collect();
     for order in life.account.orders() {
         let own: Vec<_> = pushes.iter().filter(|push| push.order_id == order.id).collect();
         let states: Vec<OrderStatus> = own.iter().map(|push| push.status).collect();

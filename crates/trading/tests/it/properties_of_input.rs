@@ -3,8 +3,8 @@
 use market::{Date, Market, Price, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Desk, Money, OrderId, OrderType, OutsideRth, PRICE_MAX, Percent,
-    Quantity, Setting, Settings, Side, Terms, TimeInForce,
+    Account, Changes, Command, Currency, Desk, GridId, GridRuleInput, Money, OrderId, OrderType, OutsideRth,
+    PRICE_MAX, Percent, Quantity, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -88,6 +88,71 @@ prop_compose! {
     }
 }
 
+/// Usually in its range, sometimes as far out of it as can be.
+fn code(usual: &'static [i64]) -> impl Strategy<Value = Option<i64>> {
+    let far = one_of(&[i64::MIN, -6, -1, 0, 3, 7, i64::MAX]);
+    prop::option::weighted(0.9, prop_oneof![6 => one_of(usual), 1 => far])
+}
+
+prop_compose! {
+    /// Around a price of 100, or with any price at all.
+    fn rule()(
+        is_wild in prop::bool::weighted(0.2),
+        prices in (price(), price(), price(), price(), price()),
+        ticks in (-9..9i64, 1..300i64, 1..300i64, 1..60i64, 1..60i64),
+        percents in (one_of(&["-1", "0.000001", "0.5", "2", "100", "10000"]), one_of(&["0", "0.05", "3", "10000"])),
+        quantities in (quantity(), quantity(), quantity(), 1..9i64),
+        kinds in (code(&[1, 2]), code(&[0, 1, 6]), code(&[1, 2]), code(&[0, 1, 2])),
+        depths in (code(&[-5, 0, 5]), code(&[-1, 0, 1])),
+        flags in (any::<bool>(), any::<bool>(), one_of(&["GMO", "GLO", "GTG", "", "gmo"])),
+        expires in instant(),
+    ) -> GridRuleInput {
+        let tick = |ticks: i64, wild: Option<Price>| if is_wild { wild } else { Some(Price(ticks * 100_000)) };
+        let pick = |tame: i64, wild: Quantity| Some(if is_wild { wild } else { Quantity::whole(tame) });
+        let percent = |text: &str| Some(Percent::parse(text).unwrap());
+        GridRuleInput {
+            submitted_base_price: tick(1_000 + ticks.0, prices.0),
+            lower_limit_price: tick(1_000 - ticks.1, prices.1),
+            upper_limit_price: tick(1_000 + ticks.2, prices.2),
+            trigger_price_type: kinds.0,
+            trigger_spread_up: tick(ticks.3, prices.3),
+            trigger_spread_down: tick(ticks.4, prices.4),
+            trigger_percent_up: percent(percents.0),
+            trigger_percent_down: percent(percents.1),
+            trigger_quantity: pick(quantities.3 * 100, quantities.0),
+            upper_limit_quantity: pick(quantities.3 * 1_000, quantities.1),
+            lower_limit_quantity: pick(1, quantities.2),
+            upper_limit_event: kinds.2,
+            lower_limit_event: kinds.2,
+            trigger_sell_depth: depths.0,
+            trigger_buy_depth: depths.1,
+            grid_order_type_up: Some(flags.2.to_owned()),
+            grid_order_type_down: None,
+            multiple_trigger: Some(flags.0),
+            support_shortsell: Some(flags.1),
+            rth: kinds.3,
+            time_in_force: kinds.1,
+            expire_time: Some(expires.0),
+        }
+    }
+}
+
+fn grid_command() -> impl Strategy<Value = Command> {
+    let of = one_of(&["700.HK", "AAPL.US", "AAPL.US", "AAPL260417C190000.US", "600519.SH", "NONE.HK"]);
+    let currency = prop::option::weighted(0.1, one_of(&[Currency::HKD, Currency::USD]));
+    let id = || (0..6u64).prop_map(|grid| GridId::of(7, grid));
+    prop_oneof![
+        6 => (of, currency, rule().boxed()).prop_map(|(of, settlement_currency, rule)| {
+            Command::SubmitGrid(Box::new(SubmitGrid { symbol: symbol(of), settlement_currency, rule }))
+        }),
+        2 => (id(), rule().boxed()).prop_map(|(id, rule)| Command::ReplaceGrid { id, rule: Box::new(rule) }),
+        1 => id().prop_map(|id| Command::SuspendGrid { id }),
+        1 => id().prop_map(|id| Command::RestartGrid { id }),
+        1 => id().prop_map(|id| Command::CancelGrid { id }),
+        1 => Just(Command::AgreeToStrategy),
+    ]
+}
+
 fn money() -> impl Strategy<Value = Money> {
     one_of(&["0", "-1", "0.0000000001", "10000000000000", "-10000000000000", "1000"])
         .prop_map(|text| Money::parse(text).unwrap())
@@ -114,6 +179,8 @@ fn command() -> impl Strategy<Value = Command> {
         1 => (0..2000u32).prop_map(|ticks| Command::Set(Setting::SlippageTicks(ticks))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Fractional(on))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Liquidate(on))),
+        1 => any::<bool>().prop_map(|on| Command::Set(Setting::GridQuestionnaire(on))),
+        8 => grid_command().boxed(),
     ]
 }
 

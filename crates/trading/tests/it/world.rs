@@ -3,8 +3,8 @@
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Desk, Entry, Factors, Money, OrderId, OrderType, Outcome, Percent,
-    Quantity, Rate, Setting, Settings, Side, Terms, TimeInForce,
+    Account, Changes, Command, Currency, Desk, Entry, Factors, GridId, GridRuleInput, Money, OrderId,
+    OrderType, Outcome, Percent, Quantity, Rate, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
 };
 
 use crate::common::{Store, at, date, symbol, tables, venues};
@@ -54,6 +54,19 @@ pub(crate) enum Act {
     },
     /// Something an operator does, by number.
     Operate(u8),
+    /// A grid of so many ticks a step, of so many lots.
+    Grid {
+        symbol: usize,
+        base: i64,
+        step: i64,
+        lots: i64,
+        kind: u8,
+    },
+    /// Something done to one, by number.
+    OfGrid {
+        grid: u64,
+        what: u8,
+    },
 }
 
 /// An act at a second of one of the windows, from a little before it on.
@@ -76,15 +89,20 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
 }
 
 pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
-    timed(0)
+    timed(0, 1)
 }
 
 /// With an operator who lends, corrects and forces.
 pub(crate) fn acts_and_operators() -> impl Strategy<Value = Vec<Timed>> {
-    timed(1)
+    timed(1, 1)
 }
 
-fn timed(operator: u32) -> impl Strategy<Value = Vec<Timed>> {
+/// With grids above all.
+pub(crate) fn acts_with_grids() -> impl Strategy<Value = Vec<Timed>> {
+    timed(0, 8)
+}
+
+fn timed(operator: u32, grids: u32) -> impl Strategy<Value = Vec<Timed>> {
     let submit = (0..3usize, any::<bool>(), 0..12u8, 1..12i64, -15..15i64, 1..8i64, 0..4u8).prop_map(
         |(symbol, buy, kind, lots, price, extra, good)| Act::Submit {
             symbol,
@@ -100,7 +118,12 @@ fn timed(operator: u32) -> impl Strategy<Value = Vec<Timed>> {
         (1..12u64, 1..12i64, -15..15i64).prop_map(|(order, lots, price)| Act::Replace { order, lots, price });
     let operate = (0..7u8).prop_map(Act::Operate);
     let cancel = (1..12u64).prop_map(|order| Act::Cancel { order });
-    let act = prop_oneof![6 => submit, 1 => replace, 1 => cancel, operator => operate];
+    let grid = (0..3usize, -8..8i64, 1..9i64, 1..4i64, 0..16u8)
+        .prop_map(|(symbol, base, step, lots, kind)| Act::Grid { symbol, base, step, lots, kind });
+    let of_grid = (1..5u64, 0..5u8).prop_map(|(grid, what)| Act::OfGrid { grid, what });
+    let act = prop_oneof![
+        6 => submit, 1 => replace, 1 => cancel, operator => operate, grids => grid, 1 => of_grid
+    ];
     prop::collection::vec((0..6usize, -1800..600i64, act), 1..25)
 }
 
@@ -181,6 +204,18 @@ fn command(act: &Act) -> Command {
             Command::Replace { id: OrderId::of(7, *order), changes: Box::new(changes) }
         }
         Act::Cancel { order } => Command::Cancel { id: OrderId::of(7, *order) },
+        Act::Grid { symbol: which, base, step, lots, kind } => {
+            let rule = grid_rule(*base, *step, *lots, *kind);
+            let symbol = symbol(SYMBOLS[*which]);
+            Command::SubmitGrid(Box::new(SubmitGrid { symbol, settlement_currency: None, rule }))
+        }
+        Act::OfGrid { grid, what: 0 } => Command::SuspendGrid { id: GridId::of(7, *grid) },
+        Act::OfGrid { grid, what: 1 | 2 } => Command::RestartGrid { id: GridId::of(7, *grid) },
+        Act::OfGrid { grid, what: 3 } => Command::CancelGrid { id: GridId::of(7, *grid) },
+        Act::OfGrid { grid, .. } => {
+            let rule = Box::new(grid_rule(1, 2, 1, 3));
+            Command::ReplaceGrid { id: GridId::of(7, *grid), rule }
+        }
         Act::Operate(0) => Command::SetCredit(Money::whole(300_000)),
         Act::Operate(1) => Command::Set(Setting::Liquidate(true)),
         Act::Operate(2) => Command::Set(Setting::SlippageTicks(3)),
@@ -197,6 +232,32 @@ fn command(act: &Act) -> Command {
         Act::Operate(_) => {
             Command::Exchange { from: Currency::HKD, amount: Money::whole(780), to: Currency::USD }
         }
+    }
+}
+
+/// The bits of `kind` are the choices there are.
+fn grid_rule(base: i64, step: i64, lots: i64, kind: u8) -> GridRuleInput {
+    let has = |bit: u8| kind & bit != 0;
+    let word = |is_limit: bool| Some(if is_limit { "GLO" } else { "GMO" }.to_owned());
+    GridRuleInput {
+        submitted_base_price: Some(price_of(base)),
+        upper_limit_price: Some(price_of(base + 14)),
+        lower_limit_price: Some(price_of(base - 12)),
+        trigger_price_type: Some(1),
+        trigger_spread_up: Some(Price(step * 70_000)),
+        trigger_spread_down: Some(Price(step * 90_000)),
+        trigger_quantity: Some(Quantity::whole(lots * 100)),
+        upper_limit_quantity: Some(Quantity::whole(900)),
+        lower_limit_quantity: Some(Quantity::whole(100)),
+        upper_limit_event: Some(if has(1) { 2 } else { 1 }),
+        lower_limit_event: Some(if has(1) { 2 } else { 1 }),
+        trigger_buy_depth: Some(if has(4) { -1 } else { 0 }),
+        grid_order_type_up: word(has(2)),
+        grid_order_type_down: word(!has(2)),
+        multiple_trigger: Some(has(4)),
+        rth: Some(if has(8) { 2 } else { 0 }),
+        time_in_force: Some(if has(8) { 1 } else { 0 }),
+        ..GridRuleInput::default()
     }
 }
 

@@ -86,6 +86,9 @@ pub(super) struct Settings {
     /// Paper account: positions are sold by force when it owes too much
     #[arg(long, value_enum)]
     liquidate: Option<Switch>,
+    /// Paper account: grids are taken only once it has agreed to what a strategy risks
+    #[arg(long, value_enum)]
+    grid_questionnaire: Option<Switch>,
     /// Paper account: its credit line, in HKD
     #[arg(long, value_name = "HKD=AMOUNT")]
     credit: Option<String>,
@@ -159,6 +162,7 @@ impl Settings {
         }
         settings.extend(self.fractional.map(|switch| Setting::Fractional(switch.is_on())));
         settings.extend(self.liquidate.map(|switch| Setting::Liquidate(switch.is_on())));
+        settings.extend(self.grid_questionnaire.map(|switch| Setting::GridQuestionnaire(switch.is_on())));
         for setting in &settings {
             PaperSettings::check(*setting).map_err(usage)?;
         }

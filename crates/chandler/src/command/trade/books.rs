@@ -7,9 +7,11 @@ use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
 use market::{Market, Symbol, Timestamp, Zone};
-use paper::{Audit, Done, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
+use paper::{
+    Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen, Travel,
+};
 use store::{Reader, Store};
-use trading::{Command, Terms};
+use trading::{Command, SubmitGrid, Terms};
 
 use super::words::in_flags;
 use crate::clock::Clock;
@@ -75,6 +77,16 @@ impl Books {
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
         check_may_trade(account)?;
         let preview = self.paper.preview(account.id, terms, (&mut self.reader, self.moment));
+        preview.map_err(|error| self.told(error))
+    }
+
+    pub(crate) fn preview_grid(
+        &mut self,
+        account: &Account,
+        asked: &SubmitGrid,
+    ) -> Result<GridPreview, Failure> {
+        check_may_trade(account)?;
+        let preview = self.paper.preview_grid(account.id, asked, (&mut self.reader, self.moment));
         preview.map_err(|error| self.told(error))
     }
 

@@ -22,8 +22,8 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
 pub(crate) struct Here {
-    books: Books,
-    account: Account,
+    pub(super) books: Books,
+    pub(super) account: Account,
 }
 
 impl Here {

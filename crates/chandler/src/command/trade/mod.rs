@@ -5,17 +5,22 @@
 
 mod books;
 mod here;
+mod here_grids;
 mod questions;
 pub(crate) mod shown;
 mod there;
+mod there_grids;
 mod words;
 
 use clap::Args;
 use serde_json::Value;
-use trading::{Changes, OrderId, Terms};
+use trading::{Changes, GridId, GridRuleInput, OrderId, SubmitGrid, Terms};
 
 pub(crate) use books::{Books, told};
-pub(crate) use questions::{CashQuestion, OrdersQuestion, Range, TradesQuestion, order_id};
+pub(crate) use questions::{
+    CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, TradesQuestion, grid_id, grid_state,
+    order_id,
+};
 pub(crate) use words::in_flags;
 
 use crate::failure::{Failure, usage};
@@ -130,6 +135,66 @@ impl Source {
         match self {
             Source::Here(here) => here.assets(currency),
             Source::There(there) => there.assets(currency),
+        }
+    }
+
+    /// The id of the new grid.
+    pub(crate) fn submit_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.submit_grid(asked),
+            Source::There(there) => there.submit_grid(asked),
+        }
+    }
+
+    /// Whether a grid would be taken, and where it would trade.
+    pub(crate) fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.preview_grid(asked),
+            Source::There(there) => there.preview_grid(asked),
+        }
+    }
+
+    pub(crate) fn replace_grid(&mut self, id: GridId, rule: &GridRuleInput) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.replace_grid(id, rule),
+            Source::There(there) => there.replace_grid(id, rule),
+        }
+    }
+
+    pub(crate) fn change_grid(&mut self, id: GridId, change: GridChange) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.change_grid(id, change),
+            Source::There(there) => there.change_grid(id, change),
+        }
+    }
+
+    pub(crate) fn grid(&mut self, id: GridId) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grid(id),
+            Source::There(there) => there.grid(id),
+        }
+    }
+
+    pub(crate) fn grids(&mut self, question: &GridsQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grids(question),
+            Source::There(there) => there.grids(question),
+        }
+    }
+
+    /// What happened to a grid, and why.
+    pub(crate) fn grid_story(&mut self, id: GridId) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grid_story(id),
+            Source::There(there) => there.grid_story(id),
+        }
+    }
+
+    /// What a grid has triggered, or all of them.
+    pub(crate) fn grid_triggers(&mut self, id: Option<GridId>) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grid_triggers(id),
+            Source::There(there) => there.grid_triggers(id),
         }
     }
 

@@ -3,8 +3,9 @@
 use access::parse_instant;
 use clap::Args;
 use market::{Symbol, Timestamp};
-use trading::{OrderId, OrderStatus, Side};
+use trading::{GridId, GridStatus, OrderId, OrderStatus, Side};
 
+use super::shown::grid_status;
 use crate::failure::{Failure, usage};
 
 /// A range of time on the command line.
@@ -83,6 +84,42 @@ pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
         .ok_or_else(|| usage(format!("{text:?} is not the id of an order: `chandler order list` shows them")))
 }
 
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GridsQuestion {
+    pub(crate) symbol: Option<Symbol>,
+    /// Empty for all.
+    pub(crate) statuses: Vec<GridStatus>,
+}
+
+/// What is done to a grid beside giving it another rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GridChange {
+    Cancel,
+    Suspend,
+    Restart,
+}
+
+/// The id of a grid, as a list shows it.
+pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| is_digits)
+        .ok_or_else(|| usage(format!("{text:?} is not the id of a grid: `chandler grid list` shows them")))
+}
+
+/// The state of grids that a word of the list stands for, or the literal of the interface.
+pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
+    let word = |status: &GridStatus| grid_status(status.as_str());
+    let is_meant = |status: &GridStatus| {
+        status.as_str().eq_ignore_ascii_case(text) || word(status).eq_ignore_ascii_case(text)
+    };
+    GridStatus::ALL.iter().copied().find(is_meant).ok_or_else(|| {
+        let words: Vec<String> = GridStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
+        usage(format!("{text:?} is not a state of grids: write one of {}", words.join(", ")))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +139,24 @@ mod tests {
         assert!(between("", "").unwrap().holds(noon));
         assert!(between("2026-11-14", "2026-11-13").is_err() && between("soon", "").is_err());
         assert!(!between("", "2026-11-13T03:59:59Z").unwrap().holds(noon), "an instant is itself");
+    }
+
+    #[test]
+    fn a_state_of_grids_is_known_by_its_word_and_by_its_literal() {
+        for (text, status) in [
+            ("running", GridStatus::Performing),
+            ("Performing", GridStatus::Performing),
+            ("PAUSED", GridStatus::Suspended),
+            ("canceled", GridStatus::Canceled),
+            ("expired", GridStatus::Expired),
+        ] {
+            assert_eq!(grid_state(text).unwrap(), status, "{text}");
+        }
+        let refusal = grid_state("asleep").unwrap_err().to_string();
+        assert!(
+            refusal.ends_with("write one of \"running\", \"paused\", \"cancelled\", \"expired\""),
+            "{refusal}"
+        );
+        assert!(grid_id("1900000001").is_ok() && grid_id("").is_err() && grid_id("-1").is_err());
     }
 }

@@ -85,6 +85,26 @@ pub(crate) fn status(literal: &str) -> &str {
     }
 }
 
+/// The state of a grid as a person would say it.
+pub(crate) fn grid_status(literal: &str) -> &str {
+    match literal {
+        "Performing" => "running",
+        "Suspended" => "paused",
+        "Canceled" => "cancelled",
+        "Expired" => "expired",
+        other => other,
+    }
+}
+
+/// The side of an order of a grid, which has a number for it.
+pub(crate) fn side_of(order: &Value) -> &'static str {
+    match field(order, "action").as_i64() {
+        Some(1) => "buy",
+        Some(2) => "sell",
+        _ => "",
+    }
+}
+
 /// A charge by its name, and the code that files and documents have for it.
 pub(crate) fn charge(code: &str) -> String {
     let name = server::charge_name(code);

@@ -14,14 +14,14 @@ use crate::remote::field;
 use crate::remote::session::{ApiError, Session};
 
 /// Pages of a list that are read at most.
-const PAGES_MAX: usize = 1_000;
+pub(super) const PAGES_MAX: usize = 1_000;
 /// Rows of a page of the cash flow.
 const CASH_ROWS: usize = 1_000;
 /// The ends of all time, where a server wants to be told some: 1970 and 2100. Without them it looks through 90 days; 0 would be none.
 const ALWAYS: (i64, i64) = (1, 4_102_444_800);
 
 pub(crate) struct There {
-    session: Session,
+    pub(super) session: Session,
 }
 
 impl There {
@@ -199,7 +199,7 @@ impl There {
         self.get("/v1/asset/account", &parameters)
     }
 
-    fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
+    pub(super) fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
         let path = if parameters.is_empty() {
             path.to_owned()
         } else {
@@ -216,7 +216,7 @@ fn rows<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
 }
 
 /// Rows of an answer that none before it had, by their id.
-fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
+pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
     let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
     rows(answer, list).iter().filter(is_new).cloned().collect()
 }
@@ -228,16 +228,16 @@ fn ends(between: Between) -> (i64, i64) {
 
 /// Fields of a body; what is not there is not sent.
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+pub(super) struct Fields(pub(super) Map<String, Value>);
 
 impl Fields {
-    fn text(&mut self, name: &str, value: Option<impl ToString>) {
+    pub(super) fn text(&mut self, name: &str, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.to_string().into());
         }
     }
 
-    fn number(&mut self, name: &str, value: Option<i64>) {
+    pub(super) fn number(&mut self, name: &str, value: Option<i64>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.into());
         }

@@ -1,6 +1,8 @@
 //! Refusals in the words of the command line: its flags instead of the fields of the interface.
 
-const FLAGS: [(&str, &str); 12] = [
+/// A name that is a part of another one comes after it.
+const FLAGS: [(&str, &str); 29] = [
+    ("trigger_price_type", "--spread or --percent"),
     ("submitted_price", "--limit"),
     ("submitted_quantity", "the quantity"),
     ("trigger_price", "--trigger"),
@@ -13,6 +15,22 @@ const FLAGS: [(&str, &str); 12] = [
     ("expire_date", "--expire"),
     ("delayed_until", "--delay-until"),
     ("client_request_id", "--request-id"),
+    ("submitted_base_price", "--base"),
+    ("upper_limit_price", "--upper"),
+    ("lower_limit_price", "--lower"),
+    ("trigger_spread_up", "--spread-up"),
+    ("trigger_spread_down", "--spread-down"),
+    ("trigger_percent_up", "--percent-up"),
+    ("trigger_percent_down", "--percent-down"),
+    ("trigger_quantity", "--quantity"),
+    ("upper_limit_quantity", "--max-position"),
+    ("lower_limit_quantity", "--min-position"),
+    ("trigger_sell_depth", "--sell-depth"),
+    ("trigger_buy_depth", "--buy-depth"),
+    ("grid_order_type_up", "--sell-type"),
+    ("grid_order_type_down", "--buy-type"),
+    ("expire_time", "--expire"),
+    ("settlement_currency", "--currency"),
 ];
 
 pub(crate) fn in_flags(text: &str) -> String {
@@ -24,6 +42,9 @@ pub(super) const NOT_FOUND: &str = "order not found";
 /// What helps then.
 pub(super) const WHERE_ORDERS_ARE: &str =
     "`chandler order list` shows today's, `--history` those of earlier days";
+/// The same of an id that no grid has.
+pub(super) const GRID_NOT_FOUND: &str = "grid order not found";
+pub(super) const WHERE_GRIDS_ARE: &str = "`chandler grid list` shows them";
 
 #[cfg(test)]
 mod tests {
@@ -36,6 +57,11 @@ mod tests {
             "--limit required (check 3, fields)"
         );
         assert_eq!(in_flags("trigger_price must differ from 305"), "--trigger must differ from 305");
+        assert_eq!(
+            in_flags("upper_limit_price must be above lower_limit_price"),
+            "--upper must be above --lower"
+        );
+        assert_eq!(in_flags("trigger_price_type must be 1 or 2"), "--spread or --percent must be 1 or 2");
         assert_eq!(in_flags("insufficient funds"), "insufficient funds");
     }
 }

@@ -402,7 +402,7 @@ fn decimal<T>(
 }
 
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
-    fractional, short, short_us, short_hk and liquidate";
+    fractional, short, short_us, short_hk, liquidate and grid_questionnaire";
 
 /// `short` stands for both markets.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
@@ -432,6 +432,7 @@ fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
         "short_us" => Setting::ShortUs(on()?),
         "short_hk" => Setting::ShortHk(on()?),
         "liquidate" => Setting::Liquidate(on()?),
+        "grid_questionnaire" => Setting::GridQuestionnaire(on()?),
         _ => return Err(wrong(SETTINGS)),
     }])
 }

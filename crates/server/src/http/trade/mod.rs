@@ -1,6 +1,6 @@
 //! Orders of paper accounts, in the form that SDKs know. A file an endpoint.
 //!
-//! A request becomes a command of the engine ([`fields`] reads its values), the engine's values become rows ([`order_row`]); what an
+//! A request becomes a command of the engine ([`json_fields`](crate::kit::json_fields) reads its values), the engine's values become rows ([`order_row`]); what an
 //! order does is decided in the crates `trading` and `paper`.
 
 mod cancel;
@@ -8,7 +8,6 @@ mod detail;
 mod docs;
 mod estimate;
 mod executions;
-mod fields;
 mod history;
 mod margin_ratio;
 mod marks;

@@ -4,9 +4,9 @@
 use paper::Preview;
 
 use super::docs::REFUSALS;
-use super::fields::body;
 use super::submit::{Body, terms};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::json_fields::body;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 

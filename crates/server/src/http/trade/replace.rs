@@ -6,8 +6,8 @@ use serde_json::Value;
 use trading::{Changes, Command, OrderId};
 
 use super::docs::REFUSALS;
-use super::fields::{Field, body};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::json_fields::{Field, body};
 use crate::kit::query::not_found;
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};

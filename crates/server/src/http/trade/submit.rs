@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use trading::{Command, OutsideRth, Submit, Terms};
 
 use super::docs::REFUSALS;
-use super::fields::{Field, body};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::json_fields::{Field, body};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 

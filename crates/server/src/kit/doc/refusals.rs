@@ -17,6 +17,9 @@ pub(crate) const AUTHENTICATE: HeaderDoc =
 pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new("400", "BadRequest", &[code::INVALID]);
 pub(crate) const TRADE_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "TradeRefused", &[codes::TRADE_PARAMETER, codes::SHORT_SALE]);
+/// The same of grid orders.
+pub(crate) const GRID_REFUSED: RefusalDoc =
+    RefusalDoc::new("400", "GridRefused", &[codes::TRADE_PARAMETER, codes::GRID_RULE, codes::SHORT_SALE]);
 pub(crate) const TRADE_TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TradeTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 pub(crate) const LISTS_TOO_FAST: RefusalDoc =

@@ -125,13 +125,19 @@ impl Hall {
     }
 }
 
-/// The next event of a connection.
+/// The next event of a connection, which must be about an order.
 pub(super) async fn event(client: &mut Client) -> Value {
+    let (kind, data) = any_event(client).await;
+    assert_eq!(kind, "order_changed_lb");
+    data
+}
+
+/// The next event of a connection, with its kind.
+pub(super) async fn any_event(client: &mut Client) -> (String, Value) {
     let packet = client.packet().await;
     let Packet::Push { command: 18, body } = packet else { panic!("{packet:?}") };
     let notification = trade::Notification::decode(&*body).unwrap();
     assert_eq!((notification.topic.as_str(), notification.content_type), ("private", 1));
     let event: Value = serde_json::from_slice(&notification.data).unwrap();
-    assert_eq!(event["event"], "order_changed_lb");
-    event["data"].clone()
+    (event["event"].as_str().unwrap().to_owned(), event["data"].clone())
 }

@@ -2,6 +2,8 @@
 
 mod clock;
 mod dated;
+mod grid;
+mod grid_wrong;
 mod hall;
 mod levels;
 mod operator;

@@ -5,9 +5,11 @@
 //! belong to the last `day`.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
+mod grid;
 mod market;
 mod script;
 mod show;
 
+pub use grid::triggers;
 pub use market::{Store, at, date, symbol, tables, venues};
 pub use script::{Player, check, play, play_as};

@@ -4,9 +4,10 @@ use market::{Market, Price, Timestamp};
 use trading::{
     Account, Changes, Command, Currency, Desk, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
     OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Terms, estimate,
-    parse_price,
+    parse_price, plain_price,
 };
 
+use super::grid;
 use super::market::{Store, at, date, symbol, tables};
 use super::show;
 
@@ -168,8 +169,16 @@ impl Player {
 
     fn act(&mut self, rest: &str, now: Timestamp) -> Vec<String> {
         let words: Vec<&str> = rest.split_whitespace().collect();
+        if let Some(command) = grid::command(&words, self.account.number(), |clock| self.instant(clock)) {
+            return self.handle_shown(&command, now);
+        }
         match words.as_slice() {
             ["now"] => self.advance(now),
+            ["bases"] => {
+                self.advance(now);
+                let base = self.account.grids().iter().map(|grid| format!("base {}", plain_price(grid.base)));
+                grid::triggers(&self.entries).into_iter().chain(base).collect()
+            }
             ["buy" | "sell", ..] => {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
@@ -193,6 +202,9 @@ impl Player {
         let desk = Desk::new(&self.store, tables());
         let scene = desk.scene(now);
         let order = |text: &str| self.account.order(self.id(text)).expect("an order");
+        if let Some(lines) = grid::answer(words, &self.account, &scene) {
+            return lines;
+        }
         match words {
             ["cash", currency] => vec![show::cash_line(&self.account, &scene, currency)],
             ["position", of] => vec![show::position_line(&self.account, of)],
@@ -328,6 +340,7 @@ fn setting(key: &str, value: &str) -> Setting {
         "short_us" => Setting::ShortUs(on),
         "short_hk" => Setting::ShortHk(on),
         "liquidate" => Setting::Liquidate(on),
+        "grid_questionnaire" => Setting::GridQuestionnaire(on),
         _ => panic!("{key:?} is no setting"),
     }
 }

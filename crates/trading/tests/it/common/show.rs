@@ -2,8 +2,8 @@
 
 use market::{Market, Price, Timestamp};
 use trading::{
-    Account, CostMethod, Order, Outcome, Push, Scene, Side, Watch, balance, charges, exact_price, figures,
-    ledger, plain_price,
+    Account, CostMethod, GridPush, Order, Outcome, Push, Scene, Side, Watch, balance, charges, exact_price,
+    figures, ledger, plain_price,
 };
 
 use super::market::{symbol, zone};
@@ -15,8 +15,12 @@ pub fn clock(market: Market, at: Timestamp, today: &str) -> String {
     zoned.strftime(form).to_string()
 }
 
-/// `10:02:00 #1 FilledStatus 200 @ 305.200`
+/// `10:02:00 #1 FilledStatus 200 @ 305.200`, `10:02:00 grid 1 Performing 306`
 pub fn push_line(push: &Push, market: Market, today: &str) -> String {
+    let push = match push {
+        Push::Order(push) => push,
+        Push::Grid(push) => return grid_line(push, market, today),
+    };
     let mut line =
         format!("{} #{} {}", clock(market, push.updated_at, today), push.order_id.number(), push.status);
     if let Some((quantity, price)) = push.last {
@@ -29,6 +33,14 @@ pub fn push_line(push: &Push, market: Market, today: &str) -> String {
     if !push.msg.is_empty() {
         line += &format!(" `{}`", push.msg);
     }
+    line
+}
+
+fn grid_line(push: &GridPush, market: Market, today: &str) -> String {
+    let clock = clock(market, push.updated_at, today);
+    let mut line = format!("{clock} grid {} {} {}", push.id.number(), push.status, plain_price(push.base));
+    line += &push.suspend_reason.map(|reason| format!(" `{reason}`")).unwrap_or_default();
+    line += &push.sleeping_reason.map(|reason| format!(" asleep: {reason}")).unwrap_or_default();
     line
 }
 

@@ -1,4 +1,4 @@
-//! Values in the bodies of requests. Decimals come as text or as numbers, numbers as text, and what is empty is not there: each SDK
+//! Values in the bodies of requests about orders. Decimals come as text or as numbers, numbers as text, and what is empty is not there: each SDK
 //! has a way of its own.
 
 use std::borrow::Cow;
@@ -10,9 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use trading::{DecimalError, Percent, Quantity, parse_price};
 
-use crate::kit::Call;
-use crate::kit::envelope::Problem;
-use crate::kit::query::{echo, missing, unknown};
+use super::call::Call;
+use super::envelope::Problem;
+use super::query::{echo, missing, unknown};
 
 /// How long a text of a request may be, other than a remark.
 const TEXT_MAX: usize = 128;
@@ -22,20 +22,20 @@ const REMARK_MAX: usize = 2_048;
 const TIME_MAX: i64 = 253_402_300_799;
 
 /// The body as an object with fields; others than those asked for are passed over.
-pub(super) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
+pub(crate) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
     call.object().map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
 }
 
 /// A field as text, whether it came as text or as a number; nothing if it is empty, null or not there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Field(Option<String>);
+pub(crate) struct Field(Option<String>);
 
 impl Field {
-    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
         self.limited(name, TEXT_MAX)
     }
 
-    pub(super) fn remark(&self) -> Result<Option<String>, Problem> {
+    pub(crate) fn remark(&self) -> Result<Option<String>, Problem> {
         let remark = self.limited("remark", REMARK_MAX)?;
         if remark.is_some_and(|remark| remark.chars().any(char::is_control)) {
             return Err(Problem::trade_parameter("remark has control characters"));
@@ -52,26 +52,30 @@ impl Field {
         }
     }
 
-    pub(super) fn required(&self, name: &str) -> Result<&str, Problem> {
+    pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
         self.text(name)?.ok_or_else(|| missing(name))
     }
 
     /// One of a closed set, or what is said of another one.
-    pub(super) fn word<T: FromStr>(&self, name: &str, otherwise: Option<&str>) -> Result<T, Problem> {
+    pub(crate) fn word<T: FromStr>(&self, name: &str, otherwise: Option<&str>) -> Result<T, Problem> {
         let text = self.required(name)?;
         text.parse().map_err(|_| otherwise.map_or_else(|| unknown(name, text), Problem::trade_parameter))
     }
 
-    pub(super) fn price(&self, name: &str) -> Result<Option<Price>, Problem> {
+    pub(crate) fn price(&self, name: &str) -> Result<Option<Price>, Problem> {
         self.decimal(name, parse_price)
     }
 
-    pub(super) fn percent(&self, name: &str) -> Result<Option<Percent>, Problem> {
+    pub(crate) fn percent(&self, name: &str) -> Result<Option<Percent>, Problem> {
         self.decimal(name, Percent::parse)
     }
 
-    pub(super) fn quantity(&self, name: &str) -> Result<Quantity, Problem> {
-        self.decimal(name, Quantity::parse)?.ok_or_else(|| missing(name))
+    pub(crate) fn quantity(&self, name: &str) -> Result<Quantity, Problem> {
+        self.quantity_if_any(name)?.ok_or_else(|| missing(name))
+    }
+
+    pub(crate) fn quantity_if_any(&self, name: &str) -> Result<Option<Quantity>, Problem> {
+        self.decimal(name, Quantity::parse)
     }
 
     fn decimal<T>(
@@ -84,7 +88,7 @@ impl Field {
         parse(text).map(Some).map_err(wrong)
     }
 
-    pub(super) fn date(&self, name: &str) -> Result<Option<Date>, Problem> {
+    pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Problem> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let date: Option<Date> = text.parse().ok().filter(|date: &Date| date.to_string() == text);
         let wrong =
@@ -92,14 +96,14 @@ impl Field {
         date.map(Some).ok_or_else(wrong)
     }
 
-    pub(super) fn whole(&self, name: &str) -> Result<Option<i32>, Problem> {
+    pub(crate) fn whole(&self, name: &str) -> Result<Option<i32>, Problem> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let wrong = || Problem::trade_parameter(format!("{name} {:?} is not a whole number", echo(text)));
         text.parse().map(Some).map_err(|_| wrong())
     }
 
     /// Unix seconds; 0 for none.
-    pub(super) fn time(&self, name: &str) -> Result<Option<Timestamp>, Problem> {
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Problem> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         match text.parse::<i64>() {
             Ok(0) => Ok(None),
@@ -112,7 +116,7 @@ impl Field {
     }
 
     /// The first of two that is there: the same under another spelling.
-    pub(super) fn or(self, other: Field) -> Field {
+    pub(crate) fn or(self, other: Field) -> Field {
         if self.0.is_some() { self } else { other }
     }
 }

@@ -1,0 +1,75 @@
+//! `chandler grid cancel`, `suspend` and `restart`.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::json;
+use trading::GridId;
+
+use crate::command::trade::{GridChange, Whose, grid_id};
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Suspend {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Restart {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// The id of the grid
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Cancel {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        self.which.run(GridChange::Cancel, "is cancelled", surroundings)
+    }
+}
+
+impl Suspend {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        self.which.run(GridChange::Suspend, "pauses", surroundings)
+    }
+}
+
+impl Restart {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        self.which.run(GridChange::Restart, "goes on", surroundings)
+    }
+}
+
+impl Which {
+    fn run(&self, change: GridChange, words: &str, surroundings: &Surroundings) -> Result<(), Failure> {
+        let id = grid_id(&self.id)?;
+        self.whose.source(surroundings)?.change_grid(id, change)?;
+        done(self.format, &format!("grid {id} {words}"), id)
+    }
+}
+
+pub(super) fn done(format: Format, text: &str, id: GridId) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(&json!({"order_id": id}))?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,120 @@
+//! `chandler grid list`.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned};
+use crate::command::trade::{GridsQuestion, Whose, grid_state};
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Of this security alone
+    #[arg(long)]
+    symbol: Option<String>,
+    /// In this state alone, as the list calls it: running, paused, cancelled, expired; may be given several times
+    #[arg(long, value_name = "STATUS")]
+    status: Vec<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl List {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let question = GridsQuestion {
+            symbol: self.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?,
+            statuses: self.status.iter().map(|text| grid_state(text)).collect::<Result<_, Failure>>()?,
+        };
+        let document = source.grids(&question)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&document)?);
+        }
+        let columns = [
+            Column::Right("grid"),
+            Column::Left("created"),
+            Column::Left("symbol"),
+            Column::Left("state"),
+            Column::Right("base"),
+            Column::Right("lower"),
+            Column::Right("upper"),
+            Column::Left("step"),
+            Column::Right("quantity"),
+            Column::Right("triggers"),
+            Column::Right("bought"),
+            Column::Right("sold"),
+            Column::Right("profit"),
+        ];
+        let grids = rows(&document, "grid_order").iter().map(row).collect();
+        shown::table(&columns, grids, "no grids: `chandler grid submit` begins one")
+    }
+}
+
+fn row(grid: &Value) -> Vec<String> {
+    let of = |name: &str| text(grid, name);
+    let profit = amount(grid, "total_profit_balance");
+    vec![
+        of("order_id"),
+        zoned(grid, "created_at", &of("symbol")),
+        of("symbol"),
+        grid_status(&of("status")).to_owned(),
+        amount(grid, "current_base_price"),
+        amount(grid, "lower_limit_price"),
+        amount(grid, "upper_limit_price"),
+        step(grid),
+        amount(grid, "trigger_quantity"),
+        of("trigger_times"),
+        amount(grid, "total_buy_quantity"),
+        amount(grid, "total_sell_quantity"),
+        if profit.is_empty() { profit } else { format!("{} {profit}", of("settlement_currency")) },
+    ]
+}
+
+/// How far apart the levels are, up and down.
+pub(super) fn step(grid: &Value) -> String {
+    let of = |name: &str| text(grid, name);
+    match (of("trigger_percent_up"), of("trigger_spread_up")) {
+        (percent, _) if !percent.is_empty() => format!("+{percent}% -{}%", of("trigger_percent_down")),
+        (_, spread) if !spread.is_empty() => format!("+{spread} -{}", of("trigger_spread_down")),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_row_says_where_a_grid_stands_and_what_it_has_brought() {
+        let grid = json!({
+            "order_id": "1000000001", "created_at": "1773799215", "symbol": "700.HK", "status": "Performing",
+            "current_base_price": "306", "lower_limit_price": "240", "upper_limit_price": "360",
+            "trigger_percent_up": "2", "trigger_percent_down": "1.5", "trigger_spread_up": "",
+            "trigger_quantity": "1000", "trigger_times": 3, "total_buy_quantity": "1000", "total_sell_quantity": "2000",
+            "total_profit_balance": "-1250.50", "settlement_currency": "HKD",
+        });
+        let shown = [
+            "1000000001",
+            "2026-03-18 10:00:15 HKT",
+            "700.HK",
+            "running",
+            "306",
+            "240",
+            "360",
+            "+2% -1.5%",
+            "1,000",
+            "3",
+            "1,000",
+            "2,000",
+            "HKD -1,250.50",
+        ];
+        assert_eq!(row(&grid), shown);
+        assert_eq!(step(&json!({"trigger_spread_up": "2", "trigger_spread_down": "2.4"})), "+2 -2.4");
+    }
+}

@@ -1,0 +1,103 @@
+//! `chandler grid submit` and `replace`.
+
+use std::io::Write;
+
+use anyhow::anyhow;
+use clap::Args;
+use market::Symbol;
+use trading::{Currency, SubmitGrid};
+
+use super::change::done;
+use super::preview;
+use super::rule::{RuleFlags, of_document};
+use crate::command::trade::shown::text;
+use crate::command::trade::{Whose, grid_id};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Submit {
+    /// The security: 700.HK, AAPL.US
+    symbol: String,
+    #[command(flatten)]
+    rule: RuleFlags,
+    /// The currency it is settled in [default: that of the security]
+    #[arg(long)]
+    currency: Option<String>,
+    /// Say whether it would be taken and where it would trade, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Replace {
+    /// The id of the grid
+    id: String,
+    #[command(flatten)]
+    rule: RuleFlags,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// How a refusal of a security that is not stored begins, or of one that cannot be traded.
+const NOT_TRADABLE: &str = "symbol not tradable";
+
+impl Submit {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let symbol = source.symbol(&self.symbol, surroundings)?;
+        let wrong = |_| usage("--currency is none: write HKD or USD");
+        let asked = SubmitGrid {
+            settlement_currency: self
+                .currency
+                .as_deref()
+                .map(str::parse::<Currency>)
+                .transpose()
+                .map_err(wrong)?,
+            rule: self.rule.new_rule(symbol.market())?,
+            symbol,
+        };
+        if self.dry_run {
+            let preview = source.preview_grid(&asked)?;
+            return preview::print(&preview, self.format);
+        }
+        let answer = source.submit_grid(&asked).map_err(|failure| {
+            let said = failure.to_string();
+            if !said.contains(NOT_TRADABLE) {
+                return failure;
+            }
+            match source.symbol_hint(&asked.symbol, surroundings).as_str() {
+                "" => failure,
+                hint => anyhow!("{said}{hint}").into(),
+            }
+        })?;
+        if self.format == Format::Json {
+            return Ok(output::json(&answer)?);
+        }
+        let mut out = output::stdout();
+        writeln!(out, "grid {}: running", text(&answer, "order_id"))?;
+        Ok(out.flush()?)
+    }
+}
+
+impl Replace {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let id = grid_id(&self.id)?;
+        if !self.rule.is_given() {
+            return Err(usage("nothing to change: give --base, --upper, --quantity or another of its flags"));
+        }
+        let mut source = self.whose.source(surroundings)?;
+        let grid = source.grid(id)?;
+        let symbol: Symbol = source.symbol(&text(&grid, "symbol"), surroundings)?;
+        let rule = self.rule.over(of_document(&grid), symbol.market())?;
+        source.replace_grid(id, &rule)?;
+        done(self.format, &format!("grid {id} is replaced"), id)
+    }
+}

@@ -1,0 +1,62 @@
+//! `chandler grid why`: the story of a grid.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::command::trade::shown::{clock, rows, text};
+use crate::command::trade::{Whose, grid_id};
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::remote::field;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The id of the grid
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let story = self.whose.source(surroundings)?.grid_story(grid_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&story)?);
+        }
+        let symbol = text(&story, "symbol");
+        let mut out = output::stdout();
+        writeln!(out, "grid {}", text(&story, "order_id"))?;
+        for step in rows(&story, "steps") {
+            writeln!(out, "{}  {}", clock(step, "at", &symbol), text(step, "words"))?;
+            for reason in rows(step, "because") {
+                writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
+            }
+            let candle = candle(field(step, "candle"), &symbol);
+            if !candle.is_empty() {
+                writeln!(out, "    {candle}")?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// The candle behind a step, as the story of an order has it.
+fn candle(candle: &Value, symbol: &str) -> String {
+    let of = |name: &str| text(candle, name);
+    let time = clock(candle, "time", symbol);
+    // The day is that of the step.
+    let Some(minute) = time.get(11..16) else { return String::new() };
+    format!(
+        "candle {minute}: open {}, high {}, low {}, close {}, volume {}",
+        of("open"),
+        of("high"),
+        of("low"),
+        of("close"),
+        of("volume")
+    )
+}

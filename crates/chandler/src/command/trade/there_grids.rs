@@ -1,0 +1,200 @@
+//! Grids of a paper account at a server.
+
+use std::collections::HashSet;
+
+use anyhow::anyhow;
+use serde_json::{Value, json};
+use trading::{GridId, GridRuleInput, SubmitGrid, plain_price};
+
+use super::questions::{GridChange, GridsQuestion};
+use super::there::{Fields, PAGES_MAX, There, unseen};
+use super::words::{GRID_NOT_FOUND, WHERE_GRIDS_ARE, in_flags};
+use crate::failure::Failure;
+use crate::output::printable;
+use crate::remote::field;
+use crate::remote::session::ApiError;
+
+/// Rows of a page: as many as a server gives.
+const ROWS: usize = paper::GRID_PAGE_MAX;
+
+impl There {
+    pub(super) fn submit_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.session.post("/v1/gridtrading/submit", submitted(asked));
+        answer.map_err(|error| self.refused_rule(error))
+    }
+
+    pub(super) fn preview_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.session.post("/v1/gridtrading/preview", submitted(asked));
+        answer.map_err(|error| self.refused_rule(error))
+    }
+
+    pub(super) fn replace_grid(&self, id: GridId, rule: &GridRuleInput) -> Result<(), Failure> {
+        let body = json!({"order_id": id, "grid_trading_rule": rule_body(rule)});
+        let answer = self.session.post("/v1/gridtrading/replace", body);
+        answer.map(drop).map_err(|error| self.about_grid(id, error))
+    }
+
+    pub(super) fn change_grid(&self, id: GridId, change: GridChange) -> Result<(), Failure> {
+        let path = match change {
+            GridChange::Cancel => "/v1/gridtrading/cancel",
+            GridChange::Suspend => "/v1/gridtrading/suspend",
+            GridChange::Restart => "/v1/gridtrading/restart",
+        };
+        let answer = self.session.post(path, json!({"order_id": id}));
+        answer.map(drop).map_err(|error| self.about_grid(id, error))
+    }
+
+    /// With as much of its orders and its history as a server gives at once, which is told.
+    pub(super) fn grid(&self, id: GridId) -> Result<Value, Failure> {
+        let answer = self.session.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"));
+        answer.map_err(|error| self.about_grid(id, error))
+    }
+
+    pub(super) fn grid_story(&self, id: GridId) -> Result<Value, Failure> {
+        let answer = self.session.get(&format!("/v1/gridtrading/why?order_id={id}"));
+        answer.map_err(|error| self.about_grid(id, error))
+    }
+
+    pub(super) fn grids(&self, question: &GridsQuestion) -> Result<Value, Failure> {
+        let GridsQuestion { symbol, statuses } = question;
+        let mut parameters: Vec<(&str, String)> = Vec::new();
+        parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
+        if !statuses.is_empty() {
+            let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
+            parameters.push(("status", words.join(",")));
+        }
+        self.pages("/v1/gridtrading/list", &parameters, "grid_order", "order_id")
+    }
+
+    pub(super) fn grid_triggers(&self, id: Option<GridId>) -> Result<Value, Failure> {
+        let path = "/v1/gridtrading/trigger_history_list";
+        let Some(id) = id else { return self.pages(path, &[], "trigger_orders", "id") };
+        let found = self.pages(path, &[("grid_order_id", id.to_string())], "trigger_orders", "id");
+        found.map_err(
+            |failure| {
+                if failure.to_string().contains(GRID_NOT_FOUND) { self.no_grid(id) } else { failure }
+            },
+        )
+    }
+
+    /// All pages of a list.
+    fn pages(
+        &self,
+        path: &str,
+        parameters: &[(&str, String)],
+        list: &str,
+        row_id: &str,
+    ) -> Result<Value, Failure> {
+        let mut rows: Vec<Value> = Vec::new();
+        let (mut seen, mut has_more) = (HashSet::new(), true);
+        for page in 1..=PAGES_MAX {
+            let paging = [("page", page.to_string()), ("limit", ROWS.to_string())];
+            let answer = self.get(path, &[parameters, paging.as_slice()].concat())?;
+            let news = unseen(&answer, list, row_id, &mut seen);
+            has_more = field(&answer, "has_more").as_bool() == Some(true);
+            // A page of nothing new would be followed by as much.
+            let is_last = news.is_empty() || !has_more;
+            rows.extend(news);
+            if is_last {
+                break;
+            }
+        }
+        Ok(json!({list: rows, "has_more": has_more}))
+    }
+
+    /// A refusal, in the words of the command line.
+    fn refused_rule(&self, error: ApiError) -> Failure {
+        match &error {
+            ApiError::Refused { status: 400, message, .. } => {
+                anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(message))).into()
+            }
+            _ => self.session.told(error),
+        }
+    }
+
+    /// A failure to do something about one grid, which may not be there.
+    fn about_grid(&self, id: GridId, error: ApiError) -> Failure {
+        match &error {
+            ApiError::Refused { message, .. } if message == GRID_NOT_FOUND => self.no_grid(id),
+            _ => self.refused_rule(error),
+        }
+    }
+
+    fn no_grid(&self, id: GridId) -> Failure {
+        anyhow!("{}: the account has no grid {id}: {WHERE_GRIDS_ARE}", self.session.url.as_str()).into()
+    }
+}
+
+/// The body of a new grid.
+fn submitted(asked: &SubmitGrid) -> Value {
+    let SubmitGrid { symbol, settlement_currency, rule } = asked;
+    let mut body = Fields::default();
+    body.text("symbol", Some(symbol));
+    body.text("settlement_currency", *settlement_currency);
+    body.0.insert("grid_trading_rule".to_owned(), rule_body(rule));
+    Value::Object(body.0)
+}
+
+fn rule_body(rule: &GridRuleInput) -> Value {
+    let mut body = Fields::default();
+    for (name, price) in [
+        ("submitted_base_price", rule.submitted_base_price),
+        ("upper_limit_price", rule.upper_limit_price),
+        ("lower_limit_price", rule.lower_limit_price),
+        ("trigger_spread_up", rule.trigger_spread_up),
+        ("trigger_spread_down", rule.trigger_spread_down),
+    ] {
+        body.text(name, price.map(plain_price));
+    }
+    body.text("trigger_percent_up", rule.trigger_percent_up);
+    body.text("trigger_percent_down", rule.trigger_percent_down);
+    body.text("trigger_quantity", rule.trigger_quantity);
+    body.text("upper_limit_quantity", rule.upper_limit_quantity);
+    body.text("lower_limit_quantity", rule.lower_limit_quantity);
+    body.text("grid_order_type_up", rule.grid_order_type_up.as_ref());
+    body.text("grid_order_type_down", rule.grid_order_type_down.as_ref());
+    for (name, number) in [
+        ("trigger_price_type", rule.trigger_price_type),
+        ("upper_limit_event", rule.upper_limit_event),
+        ("lower_limit_event", rule.lower_limit_event),
+        ("trigger_sell_depth", rule.trigger_sell_depth),
+        ("trigger_buy_depth", rule.trigger_buy_depth),
+        ("rth", rule.rth),
+        ("time_in_force", rule.time_in_force),
+        ("expire_time", rule.expire_time),
+    ] {
+        body.number(name, number);
+    }
+    for (name, is_on) in
+        [("multiple_trigger", rule.multiple_trigger), ("support_shortsell", rule.support_shortsell)]
+    {
+        body.0.extend(is_on.map(|is_on| (name.to_owned(), Value::Bool(is_on))));
+    }
+    Value::Object(body.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use trading::{Quantity, parse_price};
+
+    use super::*;
+
+    #[test]
+    fn a_body_has_what_was_said_and_nothing_else() {
+        let rule = GridRuleInput {
+            submitted_base_price: Some(parse_price("300").unwrap()),
+            trigger_price_type: Some(1),
+            trigger_spread_up: Some(parse_price("0.4").unwrap()),
+            trigger_quantity: Some(Quantity::whole(100)),
+            multiple_trigger: Some(true),
+            time_in_force: Some(0),
+            ..GridRuleInput::default()
+        };
+        let asked = SubmitGrid { symbol: "700.HK".parse().unwrap(), settlement_currency: None, rule };
+        let body = json!({"symbol": "700.HK", "grid_trading_rule": {
+            "submitted_base_price": "300", "trigger_price_type": 1, "trigger_spread_up": "0.4", "trigger_quantity": "100",
+            "multiple_trigger": true, "time_in_force": 0,
+        }});
+        assert_eq!(submitted(&asked), body);
+    }
+}

@@ -1,0 +1,276 @@
+//! Grids of a paper account as whole commands: on a past morning, by a clock that every command is given.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SECURITIES: &str =
+    "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
+const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
+    700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
+    700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n\
+    700.HK,2026-03-18 10:02,305.6,305.6,304.8,305,50000\n\
+    700.HK,2026-03-18 10:03,305,305.4,304.8,305.2,2000\n";
+
+const BEFORE: &str = "2026-03-18T10:00:15+08:00";
+const LATER: &str = "2026-03-18T10:04:30+08:00";
+const ID: &str = "1900000001";
+
+/// A morning of one security, and an account with half a million and 500 shares.
+fn world() -> World {
+    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
+    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
+    world.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
+    world
+}
+
+/// A command at an instant of that morning in Hong Kong.
+fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &["--clock", clock]].concat()
+}
+
+/// A grid between 300 and 310, 100 a step while there are 100 to 1,000; the step and the rest follow.
+fn submit<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    let rule = [
+        "grid",
+        "submit",
+        "700.HK",
+        "--base",
+        "305.2",
+        "--lower",
+        "300",
+        "--upper",
+        "310",
+        "--quantity",
+        "100",
+        "--min-position",
+        "100",
+        "--max-position",
+        "1000",
+    ];
+    at(BEFORE, &[rule.as_slice(), rest].concat())
+}
+
+#[track_caller]
+fn has_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|found| found == *line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_grid_trades_a_morning_and_tells_its_story() {
+    let world = world();
+    assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
+    // Sold at 305.6 as it is reached, bought at 305.2 and 304.8, and at 305.2 sold again: that one is open yet.
+    let grids = world.json(&at(LATER, &["grid", "list"]));
+    let grid = &grids["grid_order"][0];
+    for (key, value) in [
+        ("order_id", json!(ID)),
+        ("stock_name", json!("Lamp & Wick")),
+        ("status", json!("Performing")),
+        ("current_base_price", json!("305.2")),
+        ("trigger_times", json!(4)),
+        ("total_buy_quantity", json!("200")),
+        ("total_sell_quantity", json!("100")),
+        ("total_profit_balance", json!("60.00")),
+    ] {
+        assert_eq!(grid[key], value, "{key}");
+    }
+    let listed = world.ok(&at(LATER, &["grid", "list", "--status", "running"]));
+    for words in [ID, "2026-03-18 10:00:15 HKT", "running", "+0.4 -0.4", "HKD 60.00"] {
+        assert!(listed.contains(words), "{words:?} is not in\n{listed}");
+    }
+    let none = world.ok(&at(LATER, &["grid", "list", "--status", "paused"]));
+    assert_eq!(none, "no grids: `chandler grid submit` begins one\n");
+    let shown = world.ok(&at(LATER, &["grid", "show", ID]));
+    has_lines(
+        &shown,
+        &[
+            "grid         1900000001: 700.HK Lamp & Wick",
+            "state        running",
+            "base         305.2, submitted 305.2",
+            "bounds       300, waiting beyond; 310, waiting beyond",
+            "step         +0.4 -0.4, 100 each",
+            "position     100 to 1,000",
+            "orders       sell GMO, buy GMO",
+            "ends         when it is cancelled",
+            "created      2026-03-18 10:00:15 HKT",
+            "triggered    2026-03-18 10:02:00 HKT  1000000001: sell 100 MO at 305.600, filled",
+            "             2026-03-18 10:03:00 HKT  1000000003: buy 100 MO at 304.800, filled",
+            "history      2026-03-18 10:00:15 HKT  running",
+        ],
+    );
+    let history = world.json(&at(LATER, &["grid", "history", ID]));
+    let triggers: Vec<(Value, Value)> = history["trigger_orders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["trigger_price"].clone(), row["executed_price"].clone()))
+        .collect();
+    let rows = [("305.200", ""), ("304.800", "305.000"), ("305.200", "305.000"), ("305.600", "305.600")];
+    assert_eq!(triggers, rows.map(|(trigger, executed)| (json!(trigger), json!(executed))));
+    let table = world.ok(&at(LATER, &["grid", "history"]));
+    assert!(
+        table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
+        "{table}"
+    );
+    // An order of a grid tells its own story.
+    let story = world.ok(&at(LATER, &["order", "why", "1000000001"]));
+    assert!(story.contains("the grid's level 305.6"), "{story}");
+    let story = world.ok(&at(LATER, &["grid", "why", ID]));
+    has_lines(
+        &story,
+        &[
+            "grid 1900000001",
+            "2026-03-18 10:02:00  triggered at its level 305.6, above the base 305.2: sells 100",
+            "    candle 10:01: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+        ],
+    );
+}
+
+#[test]
+fn a_grid_is_changed_pauses_and_ends() {
+    let world = world();
+    world.ok(&submit(&["--spread", "0.4"]));
+    let told = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
+    let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
+    assert_eq!(told(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
+    has_lines(&told(&["grid", "show", ID]), &["state        paused: asked for"]);
+    assert_eq!(told(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
+    let replaced = told(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
+    assert_eq!(replaced, "grid 1900000001 is replaced\n");
+    let grid = shown();
+    for (key, value) in [
+        ("trigger_price_type", json!(2)),
+        ("trigger_percent_up", json!("1.5")),
+        ("trigger_percent_down", json!("1.5")),
+        ("trigger_spread_up", json!("")),
+        ("lower_limit_event", json!(2)),
+        ("support_shortsell", json!(true)),
+        ("trigger_quantity", json!("100")),
+        ("time_in_force", json!(1)),
+    ] {
+        assert_eq!(grid[key], value, "{key}");
+    }
+    // A date ends in its last second there.
+    told(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
+    has_lines(&told(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
+    assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
+    assert_eq!(shown()["status"], "Canceled");
+    let (code, said) = world.fails(&at(BEFORE, &["grid", "cancel", ID]));
+    assert_eq!((code, said.as_str()), (1, "chandler: grid order is Canceled"));
+}
+
+#[test]
+fn a_dry_run_tells_where_it_would_trade_and_does_nothing() {
+    let world = world();
+    let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
+    has_lines(
+        &text,
+        &[
+            "a grid of 700.HK would be taken",
+            "ends         when it is cancelled",
+            "sells at     307.200, 309.200",
+            "             up to its bound 2 steps, 200 sold for HKD 61,640.00, without charges",
+            "buys at      303.200, 301.200",
+            "             up to its bound 2 steps, 200 bought for HKD 60,440.00, without charges",
+            "cash         HKD 500,000.00 available",
+            "nothing was done",
+        ],
+    );
+    let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
+    let sales = &preview["sales"];
+    assert_eq!((&sales["level_count"], sales["levels"].as_array().unwrap().len()), (&json!(24), 20));
+    // 500 are there, and 100 have to stay.
+    assert_eq!((&sales["trade_count"], &preview["position"]), (&json!(4), &json!("500")));
+    let refused =
+        world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));
+    assert!(refused.starts_with("a grid of 700.HK would be refused: --expire must be within"), "{refused}");
+    assert_eq!(world.ok(&at(BEFORE, &["grid", "list"])), "no grids: `chandler grid submit` begins one\n");
+}
+
+#[test]
+fn what_is_wrong_is_said_by_its_flag() {
+    let world = world();
+    let rule = ["grid", "submit", "700.HK", "--base", "305", "--quantity", "100"];
+    let crossed = [
+        "--spread",
+        "1",
+        "--lower",
+        "310",
+        "--upper",
+        "300",
+        "--min-position",
+        "100",
+        "--max-position",
+        "200",
+    ];
+    let crossed = [rule.as_slice(), &crossed].concat();
+    for (arguments, code, words) in [
+        (
+            rule.to_vec(),
+            2,
+            "a grid needs --lower, --upper, --spread or --percent, up and down, --min-position, --max-position",
+        ),
+        (crossed, 1, "chandler: --upper must be above --lower"),
+        (submit(&["--spread-up", "1"]), 2, "a grid needs --spread or --percent, up and down"),
+        (submit(&["--spread", "1", "--percent", "1"]), 2, "cannot be used with"),
+        (submit(&["--spread", "x"]), 2, "--spread-up: \"x\" is not a decimal"),
+        (submit(&["--spread", "0"]), 1, "--spread-up must be above 0"),
+        (submit(&["--spread", "1", "--expire", "2026-03-20"]), 2, "--expire is for --tif gtd"),
+        (submit(&["--spread", "1", "--tif", "gtd"]), 2, "--tif gtd needs --expire TIME"),
+        (
+            submit(&["--spread", "1", "--sell-type", "MO"]),
+            2,
+            "--sell-type: \"MO\" is not a type: write one of GMO, GLO, GTG",
+        ),
+        (submit(&["--spread", "1", "--sell-depth", "6"]), 1, "--sell-depth must be from -5 to 5"),
+        (submit(&["--spread", "1", "--currency", "USD"]), 1, "--currency must be HKD"),
+        (submit(&["--spread", "1", "--currency", "dollars"]), 2, "--currency"),
+        (
+            vec!["grid", "show", "1900000009"],
+            1,
+            "account \"ann\" has no grid 1900000009: `chandler grid list` shows them",
+        ),
+        (vec!["grid", "cancel", "1900000009"], 1, "account \"ann\" has no grid 1900000009"),
+        (vec!["grid", "history", "1900000009"], 1, "account \"ann\" has no grid 1900000009"),
+        (vec!["grid", "show", "first"], 2, "\"first\" is not the id of a grid"),
+        (vec!["grid", "replace", "1900000009"], 2, "nothing to change"),
+        (vec!["grid", "list", "--status", "asleep"], 2, "is not a state of grids"),
+    ] {
+        let (found, said) = world.fails(&arguments);
+        assert!(found == code && said.contains(words), "{arguments:?}: {found} {said}");
+    }
+    let unknown = world.fails(&at(
+        BEFORE,
+        &[
+            "grid",
+            "submit",
+            "701.HK",
+            "--base",
+            "305",
+            "--lower",
+            "300",
+            "--upper",
+            "310",
+            "--spread",
+            "1",
+            "--quantity",
+            "100",
+            "--min-position",
+            "100",
+            "--max-position",
+            "200",
+        ],
+    ));
+    assert!(
+        unknown.0 == 1
+            && unknown.1.contains("symbol not tradable")
+            && unknown.1.contains("did you mean 700.HK?"),
+        "{unknown:?}"
+    );
+    world.ok(&["account", "set", "ann", "--read-only", "on"]);
+    let (code, said) = world.fails(&submit(&["--spread", "1"]));
+    assert!(code == 1 && said.contains("is read-only"), "{said}");
+}

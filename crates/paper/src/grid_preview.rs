@@ -1,0 +1,165 @@
+//! What a grid would do: whether it would be taken, where it would trade, and what buying at all of its levels takes. Nothing is
+//! written.
+
+use market::{Price, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{
+    Account, Command, Entry, Event, Grid, Money, Quantity, Scene, SubmitGrid, VERSION, balance, decide,
+    exact_price,
+};
+
+use crate::preview::Verdict;
+use crate::reason::Reason;
+
+/// Levels of a side that are looked through, and those that are told.
+const LEVELS_MAX: usize = 10_000;
+const LEVELS_TOLD: usize = 20;
+
+/// A grid as it would be taken now. Amounts and prices are text, instants are unix seconds as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GridPreview {
+    /// accepted or refused.
+    pub verdict: Verdict,
+    /// Why it would not be taken.
+    pub reason: Option<Reason>,
+    pub symbol: String,
+    pub currency: Option<String>,
+    /// The price of now.
+    pub last_done: Option<String>,
+    /// What the account holds of the security.
+    pub position: String,
+    /// Cash of the currency that is not held for anything else.
+    pub available_cash: Option<String>,
+    /// When it would end by itself.
+    pub ends_at: Option<String>,
+    /// Up from the base.
+    pub sales: Option<GridSide>,
+    /// Down from the base.
+    pub purchases: Option<GridSide>,
+}
+
+/// The levels of a grid on one side of its base, if the price went there without turning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GridSide {
+    /// The nearest 20.
+    pub levels: Vec<String>,
+    /// All of them, as far as 10,000.
+    pub level_count: usize,
+    /// Those at which the limits of the position let it trade.
+    pub trade_count: usize,
+    /// What it would trade there, and the sum of its prices, without charges.
+    pub quantity: String,
+    pub amount: String,
+}
+
+pub(crate) fn preview_grid(account: &Account, scene: &Scene<'_>, asked: &SubmitGrid) -> GridPreview {
+    let held = account.position(&asked.symbol).map_or(Quantity::ZERO, |position| position.quantity);
+    let refused = GridPreview {
+        verdict: Verdict::Refused,
+        reason: None,
+        symbol: asked.symbol.to_string(),
+        currency: None,
+        last_done: None,
+        position: held.to_string(),
+        available_cash: None,
+        ends_at: None,
+        sales: None,
+        purchases: None,
+    };
+    let events = match decide(account, &Command::SubmitGrid(Box::new(asked.clone())), scene) {
+        Ok(events) => events,
+        Err(refusal) => return GridPreview { reason: Some(Reason::of(&refusal)), ..refused },
+    };
+    let Some(grid) = begun(account, scene, events) else { return refused };
+    let currency = grid.facts.currency;
+    let second = |at: Timestamp| at.0.to_string();
+    let text = |price: Price| exact_price(price, grid.facts.decimals).to_string();
+    GridPreview {
+        verdict: Verdict::Accepted,
+        currency: Some(currency.to_string()),
+        last_done: scene.mark(&asked.symbol).map(text),
+        available_cash: Some(balance(account, scene, currency, None).available().text().to_string()),
+        ends_at: grid.ends_at.map(second),
+        sales: Some(GridSide::of(&grid, scene, held, Way::Up)),
+        purchases: Some(GridSide::of(&grid, scene, held, Way::Down)),
+        ..refused
+    }
+}
+
+/// The grid that events make.
+fn begun(account: &Account, scene: &Scene<'_>, events: Vec<Event>) -> Option<Grid> {
+    let mut after = account.clone();
+    for event in events {
+        let number = after.entries() + 1;
+        after.apply(&Entry { version: VERSION, number, at: Some(scene.at), event });
+    }
+    after.grids().iter().next_back().cloned()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+}
+
+impl GridSide {
+    fn of(grid: &Grid, scene: &Scene<'_>, held: Quantity, way: Way) -> GridSide {
+        let mut grid = grid.clone();
+        let mut side = Tally { position: held, ..Tally::default() };
+        let mut levels = Vec::new();
+        while side.levels < LEVELS_MAX {
+            let next = grid.levels(scene);
+            let level = match way {
+                Way::Up => next.up,
+                Way::Down => next.down,
+            };
+            if !(grid.rule.lower..=grid.rule.upper).contains(&level) {
+                break;
+            }
+            if levels.len() < LEVELS_TOLD {
+                levels.push(exact_price(level, grid.facts.decimals).to_string());
+            }
+            side.pass(&grid, level, way);
+            grid.base = level;
+        }
+        GridSide {
+            levels,
+            level_count: side.levels,
+            trade_count: side.trades,
+            quantity: side.quantity.to_string(),
+            amount: side.amount.text().to_string(),
+        }
+    }
+}
+
+/// What has come together on the way.
+#[derive(Default)]
+struct Tally {
+    levels: usize,
+    trades: usize,
+    position: Quantity,
+    quantity: Quantity,
+    amount: Money,
+}
+
+impl Tally {
+    fn pass(&mut self, grid: &Grid, level: Price, way: Way) {
+        self.levels += 1;
+        let rule = &grid.rule;
+        let after = match way {
+            Way::Up => self.position - rule.quantity,
+            Way::Down => self.position + rule.quantity,
+        };
+        let is_allowed = match way {
+            Way::Up => after >= rule.lower_quantity,
+            Way::Down => after <= rule.upper_quantity,
+        };
+        if is_allowed {
+            self.trades += 1;
+            self.position = after;
+            self.quantity += rule.quantity;
+            self.amount += Money::of(level, rule.quantity, grid.facts.multiplier);
+        }
+    }
+}

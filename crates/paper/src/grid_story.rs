@@ -1,0 +1,116 @@
+//! The story of a grid, out of its account's journal: every trigger with the candle behind it, the order it made or why it made none.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{
+    Bar, Entry, Event, GridId, GridRule, GridStep, GridTrigger, GridTriggerKind, SleepingReason, plain_price,
+};
+
+use crate::grid_words::way;
+use crate::reason::Reason;
+use crate::story::{Step, StoryCandle};
+
+/// What happened to a grid, oldest first. Instants are unix seconds as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GridStory {
+    pub order_id: String,
+    pub symbol: String,
+    pub steps: Vec<Step>,
+}
+
+/// The story of a grid; `None` if the journal has no such grid.
+pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
+    let mut symbol = None;
+    let mut steps = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.event.grid() == Some(id)) {
+        if let Event::GridSubmitted(new) = &entry.event {
+            symbol = Some(new.symbol.to_string());
+        }
+        let at = entry.at.unwrap_or_default();
+        steps.extend(told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step }));
+    }
+    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps })
+}
+
+fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> Step {
+    let (at, words) = (String::new(), words.into());
+    Step { at, event, words, because, candle: None, fill: None, reason: None }
+}
+
+fn told(event: &Event) -> Option<Step> {
+    let step = match event {
+        Event::GridSubmitted(new) => {
+            step("submitted", format!("submitted on {}", new.symbol), in_words(&new.rule))
+        }
+        Event::GridReplaced { rule, .. } => {
+            let because = in_words(rule);
+            step("replaced", format!("replaced: its base is {} now", plain_price(rule.base)), because)
+        }
+        Event::GridTriggered(trigger) => triggered(trigger),
+        Event::GridSlept { candle, .. } => {
+            let open = plain_price(candle.open);
+            let words = format!("asleep: a candle opened at {open}, outside of its bounds");
+            with_candle(step("slept", words, Vec::new()), candle)
+        }
+        Event::GridSuspended { reason, .. } => step("suspended", format!("suspended: {reason}"), Vec::new()),
+        Event::GridRestarted { .. } => step("restarted", "restarted with the base it had", Vec::new()),
+        Event::GridCanceled { bound: Some(candle), .. } => {
+            with_candle(step("canceled", "ended: the price left a bound where it closes", Vec::new()), candle)
+        }
+        Event::GridCanceled { bound: None, .. } => {
+            step("canceled", "cancelled, as was asked for", Vec::new())
+        }
+        Event::GridExpired { .. } => step("expired", "expired: its time in force was over", Vec::new()),
+        _ => return None,
+    };
+    Some(step)
+}
+
+fn with_candle(step: Step, candle: &Bar) -> Step {
+    Step { candle: Some(StoryCandle::of(candle)), ..step }
+}
+
+fn triggered(trigger: &GridTrigger) -> Step {
+    let GridTrigger { side, quantity, price, base, kind, .. } = trigger;
+    let side = if side.is_buy() { "buys" } else { "sells" };
+    let what = match kind {
+        GridTriggerKind::Gap => "the open",
+        GridTriggerKind::Level | GridTriggerKind::Close => "its level",
+    };
+    let (price_text, base_text) = (plain_price(*price), plain_price(*base));
+    let mut words = format!(
+        "triggered at {what} {price_text}, {} the base {base_text}: {side} {quantity}",
+        way(*price, *base)
+    );
+    if let Some(reason) = trigger.skipped {
+        words = format!("{words}, but {}", skipped(reason));
+    }
+    let reason = trigger.refusal.as_ref().map(Reason::of);
+    let because = reason.iter().map(|reason| reason.words.clone()).collect();
+    let step = with_candle(step("triggered", words, because), &trigger.candle);
+    Step { reason, ..step }
+}
+
+fn skipped(reason: SleepingReason) -> &'static str {
+    match reason {
+        SleepingReason::Price => "the price is outside of its bounds",
+        SleepingReason::Position => "the account's position would leave its limits",
+        SleepingReason::Funds => "the account cannot pay for it",
+        SleepingReason::Holdings => "the account does not have them",
+    }
+}
+
+/// The rule of a grid, a sentence each.
+fn in_words(rule: &GridRule) -> Vec<String> {
+    let (up, down) = match rule.step {
+        GridStep::Spread { up, down } => (plain_price(up).to_string(), plain_price(down).to_string()),
+        GridStep::Percent { up, down } => (format!("{up} %"), format!("{down} %")),
+    };
+    let (quantity, base) = (rule.quantity, plain_price(rule.base));
+    let (lower, upper) = (plain_price(rule.lower), plain_price(rule.upper));
+    let (least, most) = (rule.lower_quantity, rule.upper_quantity);
+    vec![
+        format!("it sells {quantity} at {up} above its base {base}, and buys as many at {down} below it"),
+        format!("from {lower} to {upper}, and while the account holds {least} to {most}"),
+    ]
+}

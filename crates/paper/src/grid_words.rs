@@ -1,0 +1,31 @@
+//! Why a grid was triggered, in words.
+
+use market::Price;
+use trading::{GridOrigin, GridTriggerKind, plain_price};
+
+/// Why an order of a grid was made. `seen` is the minute of the candle behind it, and its prices.
+pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Vec<String> {
+    let way = way(origin.price, origin.base);
+    let (price, base) = (plain_price(origin.price), plain_price(origin.base));
+    let (minute, prices) = seen.unwrap_or_else(|| ("behind it".to_owned(), "its prices".to_owned()));
+    match origin.kind {
+        GridTriggerKind::Gap => vec![
+            format!(
+                "the candle {minute} ({prices}) opened at the grid's level {way} the base {base}, or beyond it"
+            ),
+            format!("so its open {price} is what triggered, and the base from then on"),
+        ],
+        GridTriggerKind::Level => vec![
+            format!("the candle {minute} ({prices}) went to the grid's level {price}, {way} the base {base}"),
+            format!("so {price} is the base from then on, whether or not this is filled"),
+        ],
+        GridTriggerKind::Close => {
+            vec![format!("the price left the bound {price} of the grid: what it has built is sold")]
+        }
+    }
+}
+
+/// On which side of the base a price lies.
+pub(crate) fn way(price: Price, base: Price) -> &'static str {
+    if price > base { "above" } else { "below" }
+}

@@ -1,0 +1,104 @@
+//! Reading grids: lists, their orders, their history. All newest first unless it is asked for otherwise.
+
+use market::{Market, Symbol};
+use trading::{Account, Grid, GridHistoryRow, GridId, GridStatus, Order};
+
+/// Which grids are asked for; what is absent leaves nothing out.
+#[derive(Clone, Debug, Default)]
+pub struct GridQuery {
+    pub market: Option<Market>,
+    /// None of them is all of them.
+    pub statuses: Vec<GridStatus>,
+    pub symbol: Option<Symbol>,
+    pub sort: GridSort,
+    pub is_ascending: bool,
+}
+
+/// What a list of grids is sorted by; equal ones by when they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GridSort {
+    #[default]
+    CreatedAt,
+    UpdatedAt,
+    Symbol,
+    Profit,
+}
+
+/// A part of a list, and whether there is more behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridPage<T> {
+    pub rows: Vec<T>,
+    pub has_more: bool,
+}
+
+/// Rows of a page at most.
+pub const GRID_PAGE_MAX: usize = 1_000;
+
+impl<T> GridPage<T> {
+    /// The `page`-th part, from 1, of so many rows each.
+    fn of(rows: impl Iterator<Item = T>, page: usize, limit: usize) -> GridPage<T> {
+        let limit = limit.clamp(1, GRID_PAGE_MAX);
+        let mut rows = rows.skip(page.saturating_sub(1).saturating_mul(limit));
+        let page: Vec<T> = rows.by_ref().take(limit).collect();
+        GridPage { rows: page, has_more: rows.next().is_some() }
+    }
+}
+
+/// The grids of an account that a query asks for.
+pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: usize) -> GridPage<&'a Grid> {
+    let is_meant = |grid: &&Grid| {
+        query.market.is_none_or(|market| grid.market() == market)
+            && (query.statuses.is_empty() || query.statuses.contains(&grid.status))
+            && query.symbol.as_ref().is_none_or(|symbol| grid.symbol == *symbol)
+    };
+    // Oldest first, which a stable sort keeps among equal ones.
+    let mut found: Vec<&Grid> = account.grids().iter().filter(is_meant).collect();
+    match query.sort {
+        GridSort::CreatedAt => {}
+        GridSort::UpdatedAt => found.sort_by_key(|grid| grid.updated_at),
+        GridSort::Symbol => found.sort_by_cached_key(|grid| grid.symbol.clone()),
+        GridSort::Profit => found.sort_by_key(|grid| grid.profit),
+    }
+    if !query.is_ascending {
+        found.reverse();
+    }
+    GridPage::of(found.into_iter(), page, limit)
+}
+
+/// An order that a grid made, with that grid.
+#[derive(Clone, Copy, Debug)]
+pub struct GridOrder<'a> {
+    pub grid: &'a Grid,
+    pub order: &'a Order,
+}
+
+/// The orders of one grid, or of all: the trigger history. Nothing of a grid that does not exist.
+pub fn grid_orders(
+    account: &Account,
+    grid: Option<GridId>,
+    page: usize,
+    limit: usize,
+) -> GridPage<GridOrder<'_>> {
+    match grid {
+        Some(id) => {
+            let of_grid = account.grid(id).into_iter().flat_map(|grid| {
+                let orders = grid.orders.iter().rev().filter_map(move |id| account.order(*id));
+                orders.map(move |order| GridOrder { grid, order })
+            });
+            GridPage::of(of_grid, page, limit)
+        }
+        None => {
+            let made = account.orders().iter().rev().filter_map(|order| {
+                let grid = account.grid(order.grid?.grid)?;
+                Some(GridOrder { grid, order })
+            });
+            GridPage::of(made, page, limit)
+        }
+    }
+}
+
+/// The history of a grid before a line of it, newest first.
+pub fn grid_history(grid: &Grid, before: Option<u64>, limit: usize) -> GridPage<&GridHistoryRow> {
+    let rows = grid.history.iter().rev().filter(|row| before.is_none_or(|before| row.number < before));
+    GridPage::of(rows, 1, limit)
+}

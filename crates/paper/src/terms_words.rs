@@ -1,0 +1,43 @@
+//! The terms of an order in words.
+
+use market::{Market, Price};
+use trading::{OrderType, OutsideRth, Terms, TimeInForce, plain_price};
+
+/// Terms as a person would say them: `buy 200 700.HK, limit 305.2, for the day`.
+pub(crate) fn in_words(terms: &Terms) -> String {
+    let side = if terms.side.is_buy() { "buy" } else { "sell" };
+    let price =
+        |price: Option<Price>| price.map_or_else(|| "?".to_owned(), |price| plain_price(price).to_string());
+    let (limit, trigger) = (price(terms.price), price(terms.trigger_price));
+    let offset = terms.limit_offset.map(|offset| format!(", limit {} beyond the stop", plain_price(offset)));
+    let offset = offset.unwrap_or_default();
+    let kind = match terms.order_type {
+        OrderType::Limit => format!("limit {limit}"),
+        OrderType::EnhancedLimit => format!("enhanced limit {limit}"),
+        OrderType::Market => "at the market".to_owned(),
+        OrderType::Auction => "in the auction".to_owned(),
+        OrderType::AuctionLimit => format!("in the auction, limit {limit}"),
+        OrderType::OddLot => format!("odd lot, limit {limit}"),
+        OrderType::SpecialLimit => format!("special limit {limit}"),
+        OrderType::LimitIfTouched => format!("limit {limit} once {trigger} is touched"),
+        OrderType::MarketIfTouched => format!("at the market once {trigger} is touched"),
+        OrderType::TrailingAmount => format!("trailing by {}{offset}", price(terms.trailing_amount)),
+        OrderType::TrailingPercent => {
+            let percent = terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default();
+            format!("trailing by {percent} %{offset}")
+        }
+        other => other.to_string(),
+    };
+    let time = match (terms.time_in_force, terms.expire_date) {
+        (TimeInForce::Day, _) => "for the day".to_owned(),
+        (TimeInForce::GoodTilDate, Some(date)) => format!("until {date}"),
+        _ => "until it is cancelled".to_owned(),
+    };
+    let lanes = match terms.outside_rth {
+        Some(OutsideRth::AnyTime) => ", before and after regular hours too",
+        Some(OutsideRth::Overnight) => ", overnight",
+        Some(OutsideRth::RegularOnly) if terms.symbol.market() == Market::Us => ", in regular hours",
+        _ => "",
+    };
+    format!("{side} {} {}, {kind}, {time}{lanes}", terms.quantity, terms.symbol)
+}

@@ -1,0 +1,49 @@
+//! Parameters, limits and refusals that several endpoints about grids share.
+
+use paper::GRID_PAGE_MAX;
+
+use crate::kit::doc::refusals::{GRID_REFUSED, TRADE_TOO_FAST};
+use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
+use crate::kit::envelope::Problem;
+use crate::kit::query::Query;
+
+pub(super) const REFUSALS: &[RefusalDoc] = &[GRID_REFUSED, TRADE_TOO_FAST];
+
+/// Rows of a page, unless the client wants another number, and the most that it may want.
+const ROWS_DEFAULT: u32 = 50;
+const ROWS_MAX: u32 = 1_000;
+const _: () = assert!(ROWS_MAX as usize == GRID_PAGE_MAX);
+const PAGES_MAX: u32 = 1_000_000;
+
+pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "The number of a grid");
+pub(super) const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1));
+pub(super) const LIMIT: Parameter =
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Rows of a page").or(Word::Number(ROWS_DEFAULT));
+
+/// Which rows of a list are wanted: the page, from 1, of so many each.
+pub(super) fn page(query: &Query) -> Result<(usize, usize), Problem> {
+    let page = query.number("page", (1, PAGES_MAX), 1)?;
+    Ok((page as usize, limit(query)?))
+}
+
+/// Rows of an answer.
+pub(super) fn limit(query: &Query) -> Result<usize, Problem> {
+    Ok(query.number("limit", (1, ROWS_MAX), ROWS_DEFAULT)? as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_and_its_rows_have_their_limits() {
+        let of = |text: &str| page(&Query::parse(text).unwrap()).ok();
+        assert_eq!(of(""), Some((1, 50)));
+        assert_eq!(of("page=&limit="), Some((1, 50)));
+        assert_eq!(of("page=2&limit=1000"), Some((2, 1_000)));
+        assert_eq!(of("page=1000000&limit=1"), Some((1_000_000, 1)));
+        for wrong in ["limit=0", "limit=1001", "page=0", "page=1000001", "page=x", "limit=-1", "page=1.5"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `grid_trading_rule`, as SDKs send it. Numbers that stand for a few words have a code of their own when they are wrong; everything
+//! else about a rule is checked by the engine.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use trading::GridRuleInput;
+
+use crate::kit::envelope::Problem;
+use crate::kit::json_fields::Field;
+use crate::kit::query::echo;
+
+/// When a grid triggers, and what it does then.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "GridTradingRule")]
+#[serde(default)]
+pub(super) struct RuleBody {
+    /// Within the bounds.
+    submitted_base_price: Field,
+    upper_limit_price: Field,
+    lower_limit_price: Field,
+    /// 1 spread, 2 percent.
+    trigger_price_type: Field,
+    trigger_spread_up: Field,
+    trigger_spread_down: Field,
+    trigger_percent_up: Field,
+    trigger_percent_down: Field,
+    trigger_quantity: Field,
+    /// The most that may be held for another purchase.
+    upper_limit_quantity: Field,
+    /// The least that a sale leaves.
+    lower_limit_quantity: Field,
+    /// 1 waits beyond the bound, 2 closes there.
+    upper_limit_event: Field,
+    lower_limit_event: Field,
+    /// From -5 to 5; 0 uses the type of order.
+    trigger_sell_depth: Field,
+    trigger_buy_depth: Field,
+    /// GMO, GLO or GTG.
+    grid_order_type_up: Field,
+    grid_order_type_down: Field,
+    multiple_trigger: Option<bool>,
+    support_shortsell: Option<bool>,
+    /// 0 and 1 regular hours, 2 before and after them too.
+    rth: Field,
+    /// 0 for the day, 1 until it is cancelled, 6 until expire_time.
+    time_in_force: Field,
+    /// Unix seconds.
+    expire_time: Field,
+}
+
+/// The rule of a body. The values of a list would do for its fields, too, in their order, so it has to be an object.
+pub(super) fn rule(fields: Map<String, Value>) -> Result<GridRuleInput, Problem> {
+    let body: RuleBody = serde_json::from_value(Value::Object(fields))
+        .map_err(|error| Problem::trade_parameter(format!("grid_trading_rule cannot be read: {error}")))?;
+    let word = |field: &Field, name: &str| Ok::<_, Problem>(field.text(name)?.map(str::to_owned));
+    Ok(GridRuleInput {
+        submitted_base_price: body.submitted_base_price.price("submitted_base_price")?,
+        upper_limit_price: body.upper_limit_price.price("upper_limit_price")?,
+        lower_limit_price: body.lower_limit_price.price("lower_limit_price")?,
+        trigger_price_type: number(&body.trigger_price_type, "trigger_price_type")?,
+        trigger_spread_up: body.trigger_spread_up.price("trigger_spread_up")?,
+        trigger_spread_down: body.trigger_spread_down.price("trigger_spread_down")?,
+        trigger_percent_up: body.trigger_percent_up.percent("trigger_percent_up")?,
+        trigger_percent_down: body.trigger_percent_down.percent("trigger_percent_down")?,
+        trigger_quantity: body.trigger_quantity.quantity_if_any("trigger_quantity")?,
+        upper_limit_quantity: body.upper_limit_quantity.quantity_if_any("upper_limit_quantity")?,
+        lower_limit_quantity: body.lower_limit_quantity.quantity_if_any("lower_limit_quantity")?,
+        upper_limit_event: number(&body.upper_limit_event, "upper_limit_event")?,
+        lower_limit_event: number(&body.lower_limit_event, "lower_limit_event")?,
+        trigger_sell_depth: number(&body.trigger_sell_depth, "trigger_sell_depth")?,
+        trigger_buy_depth: number(&body.trigger_buy_depth, "trigger_buy_depth")?,
+        grid_order_type_up: word(&body.grid_order_type_up, "grid_order_type_up")?,
+        grid_order_type_down: word(&body.grid_order_type_down, "grid_order_type_down")?,
+        multiple_trigger: body.multiple_trigger,
+        support_shortsell: body.support_shortsell,
+        rth: number(&body.rth, "rth")?,
+        time_in_force: number(&body.time_in_force, "time_in_force")?,
+        expire_time: number(&body.expire_time, "expire_time")?,
+    })
+}
+
+fn number(field: &Field, name: &str) -> Result<Option<i64>, Problem> {
+    let Some(text) = field.text(name)? else { return Ok(None) };
+    let wrong = || Problem::grid_rule(format!("{name} {:?} is not a whole number", echo(text)));
+    text.parse().map(Some).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(fields: Value) -> Result<GridRuleInput, (u64, String)> {
+        let Value::Object(fields) = fields else { panic!("{fields}") };
+        rule(fields).map_err(|problem| {
+            let parts = problem.into_parts();
+            (parts.code, parts.text)
+        })
+    }
+
+    #[test]
+    fn a_rule_is_read_as_sdks_send_it() {
+        let rule = read(json!({
+            "submitted_base_price": "300", "upper_limit_price": 360, "trigger_price_type": 2, "trigger_percent_up": "2.5",
+            "trigger_quantity": "100", "upper_limit_event": "2", "trigger_sell_depth": -1, "multiple_trigger": true,
+            "grid_order_type_up": "GLO", "time_in_force": 1.0, "expire_time": 0, "lower_limit_event": "", "rth": null,
+            "unheard_of": [],
+        }))
+        .unwrap();
+        let expected = GridRuleInput {
+            submitted_base_price: Some(market::Price(300 * market::PRICE_UNIT)),
+            upper_limit_price: Some(market::Price(360 * market::PRICE_UNIT)),
+            trigger_price_type: Some(2),
+            trigger_percent_up: Some("2.5".parse().unwrap()),
+            trigger_quantity: Some(trading::Quantity::whole(100)),
+            upper_limit_event: Some(2),
+            trigger_sell_depth: Some(-1),
+            multiple_trigger: Some(true),
+            grid_order_type_up: Some("GLO".to_owned()),
+            time_in_force: Some(1),
+            expire_time: Some(0),
+            ..GridRuleInput::default()
+        };
+        assert_eq!(rule, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_with_its_code() {
+        for (fields, code, words) in [
+            (
+                json!({"trigger_price_type": "two"}),
+                602_080,
+                "trigger_price_type \"two\" is not a whole number",
+            ),
+            (json!({"rth": 1.5}), 602_080, "rth \"1.5\" is not a whole number"),
+            (json!({"expire_time": "1e9"}), 602_080, "expire_time \"1e9\" is not a whole number"),
+            (json!({"time_in_force": "9223372036854775808"}), 602_080, "is not a whole number"),
+            (json!({"upper_limit_price": "NaN"}), 602_001, "upper_limit_price \"NaN\" is not a decimal"),
+            (json!({"trigger_percent_up": "0.0000001"}), 602_001, "has more than 6 decimals"),
+            (json!({"trigger_quantity": "0.00001"}), 602_001, "has more than 4 decimals"),
+            (json!({"multiple_trigger": "yes"}), 602_001, "grid_trading_rule cannot be read"),
+            (json!({"submitted_base_price": ["300"]}), 602_001, "grid_trading_rule cannot be read"),
+            (json!({"grid_order_type_up": "x".repeat(129)}), 602_001, "has more than 128 bytes"),
+        ] {
+            let told = read(fields.clone()).unwrap_err();
+            assert!(told.0 == code && told.1.contains(words), "{fields}: {told:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `GET /v1/orders/info`: what a client needs to know of a security to make a grid of it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{GridSymbolInfo, TickBand, exact_price, grid_symbol_info, plain_price};
+
+use super::docs::REFUSALS;
+use super::grid_row::price_text;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
+use crate::kit::query::{Query, missing};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const SYMBOL_INFO: Doc =
+    Doc::new(Tag::Trade, "gridSymbolInfo", "What a grid of a security needs: its price, lot and price steps")
+        .parameters(&[Parameter::query("symbol", Kind::Text, "As 700.HK").required()])
+        .answers(&[AnswerDoc::ok("The security", &[data::<SymbolInfo>()])])
+        .refuses(REFUSALS);
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GridSymbolInfo")]
+pub(super) struct SymbolInfo {
+    name: String,
+    last_done: String,
+    lot_size: String,
+    buy_lot_size: String,
+    sell_lot_size: String,
+    bid_sizes: Vec<BidSize>,
+    // One object, whatever its name says: an SDK cannot read a list.
+    channel_infos: ChannelInfo,
+}
+
+/// The step of prices within a range.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GridBidSize")]
+struct BidSize {
+    str_proceed: String,
+    /// Empty for the last one.
+    end_proceed: String,
+    bid_size: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GridChannelInfo")]
+struct ChannelInfo {
+    /// Whether the account has agreed to what a strategy risks.
+    strategy_granted: bool,
+    /// Whether a grid can watch before and after regular hours.
+    support_rth: bool,
+    currency: String,
+    settlement_currency: Vec<String>,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
+    let info = trader.read(|reading| grid_symbol_info(reading.account, &reading.scene, &symbol))?;
+    let name = trader.names([&symbol])?.get(&symbol);
+    Ok(envelope::success(SymbolInfo::of(&info, name)))
+}
+
+impl SymbolInfo {
+    fn of(info: &GridSymbolInfo, name: String) -> SymbolInfo {
+        let (lot, currency) = (info.lot.to_string(), info.currency.to_string());
+        let last = info.last_done.map(|price| exact_price(price, info.decimals).to_string());
+        SymbolInfo {
+            name,
+            last_done: last.unwrap_or_default(),
+            buy_lot_size: lot.clone(),
+            sell_lot_size: lot.clone(),
+            lot_size: lot,
+            bid_sizes: info.ticks.iter().map(|band| BidSize::of(band, info.decimals)).collect(),
+            channel_infos: ChannelInfo {
+                strategy_granted: info.is_granted,
+                support_rth: info.has_extended_hours,
+                settlement_currency: vec![currency.clone()],
+                currency,
+            },
+        }
+    }
+}
+
+impl BidSize {
+    fn of(band: &TickBand, decimals: u32) -> BidSize {
+        BidSize {
+            str_proceed: plain_price(band.over).to_string(),
+            end_proceed: price_text(band.to),
+            bid_size: exact_price(band.tick, decimals).to_string(),
+        }
+    }
+}

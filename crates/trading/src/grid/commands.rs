@@ -1,0 +1,178 @@
+//! What clients do to grids. Nothing here changes an account: each gives the events of it, or a refusal.
+
+use market::{Symbol, Timestamp};
+
+use super::id::GridId;
+use super::rule::{GridRule, GridRuleInput};
+use super::state::{Grid, OPEN_MAX};
+use super::sub_order::{BY_CANCEL, BY_REPLACE, cancellations, open_orders};
+use super::symbol_info::grid_symbol_info;
+use crate::account::Account;
+use crate::checks::check_quantity;
+use crate::command::SubmitGrid;
+use crate::event::{Event, NewGrid};
+use crate::feed::Security;
+use crate::money::Money;
+use crate::order::{Facts, Since};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::sessions::{intraday_end, no_cancel};
+use crate::words::{GridStatus, GridTimeInForce, OrderType, Side, SuspendReason};
+
+pub(crate) fn agree(account: &Account) -> Vec<Event> {
+    // To agree twice is to agree once.
+    if account.has_agreed { Vec::new() } else { vec![Event::StrategyAgreed] }
+}
+
+pub(crate) fn submit(
+    account: &Account,
+    scene: &Scene<'_>,
+    asked: &SubmitGrid,
+) -> Result<Vec<Event>, Refusal> {
+    let SubmitGrid { symbol, settlement_currency, rule } = asked;
+    if account.settings.grid_questionnaire && !account.has_agreed {
+        return Err(Refusal::plain("the strategy questionnaire has not been answered"));
+    }
+    grid_symbol_info(account, scene, symbol)?;
+    let no_quotes = || Refusal::check(1, "no quotes");
+    let security = scene.security(symbol).ok_or_else(no_quotes)?;
+    let settlement_currency = settlement_currency.unwrap_or(security.currency);
+    if settlement_currency != security.currency {
+        return Err(Refusal::plain(format!("settlement_currency must be {}", security.currency)));
+    }
+    let rule = GridRule::of(rule, scene.at)?;
+    if account.grids.open().count() >= OPEN_MAX {
+        return Err(Refusal::plain(format!("at most {OPEN_MAX} grids may be open")));
+    }
+    let ends_at = ends_at(scene, symbol, &rule)?;
+    let new = NewGrid {
+        id: account.next_grid(),
+        symbol: symbol.clone(),
+        facts: Facts::of(&security),
+        settlement_currency,
+        rule,
+        ends_at,
+    };
+    check_orders(account, &new.as_grid(scene.at), &security)?;
+    Ok(vec![Event::GridSubmitted(Box::new(new))])
+}
+
+pub(crate) fn replace(
+    account: &Account,
+    scene: &Scene<'_>,
+    id: GridId,
+    asked: &GridRuleInput,
+) -> Result<Vec<Event>, Refusal> {
+    let grid = open_grid(account, id)?;
+    let security = scene.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
+    let rule = GridRule::of(asked, scene.at)?;
+    let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
+    // The day is that of the submission.
+    let ends_at = if stays_of_day { grid.ends_at } else { ends_at(scene, &grid.symbol, &rule)? };
+    check_orders(account, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
+    check_cancel(account, scene, grid)?;
+    let mut events = cancellations(account, grid, BY_REPLACE);
+    events.push(Event::GridReplaced { grid: id, rule: Box::new(rule), ends_at });
+    Ok(events)
+}
+
+pub(crate) fn cancel(account: &Account, scene: &Scene<'_>, id: GridId) -> Result<Vec<Event>, Refusal> {
+    let grid = open_grid(account, id)?;
+    check_cancel(account, scene, grid)?;
+    let mut events = cancellations(account, grid, BY_CANCEL);
+    events.push(Event::GridCanceled { grid: id, bound: None });
+    Ok(events)
+}
+
+pub(crate) fn suspend(account: &Account, id: GridId) -> Result<Vec<Event>, Refusal> {
+    in_status(account, id, GridStatus::Performing)?;
+    Ok(vec![Event::GridSuspended { grid: id, reason: SuspendReason::User }])
+}
+
+pub(crate) fn restart(account: &Account, id: GridId) -> Result<Vec<Event>, Refusal> {
+    in_status(account, id, GridStatus::Suspended)?;
+    Ok(vec![Event::GridRestarted { grid: id }])
+}
+
+fn known(account: &Account, id: GridId) -> Result<&Grid, Refusal> {
+    account.grid(id).ok_or_else(|| Refusal::plain("grid order not found"))
+}
+
+fn wrong_status(grid: &Grid) -> Refusal {
+    Refusal::plain(format!("grid order is {}", grid.status))
+}
+
+fn open_grid(account: &Account, id: GridId) -> Result<&Grid, Refusal> {
+    let grid = known(account, id)?;
+    if grid.is_open() { Ok(grid) } else { Err(wrong_status(grid)) }
+}
+
+fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Refusal> {
+    let grid = known(account, id)?;
+    if grid.status == status { Ok(()) } else { Err(wrong_status(grid)) }
+}
+
+/// Its open orders must be such as may be cancelled now.
+fn check_cancel(account: &Account, scene: &Scene<'_>, grid: &Grid) -> Result<(), Refusal> {
+    let has_orders = !open_orders(account, grid).is_empty();
+    match no_cancel(scene.venue(grid.market()), scene.at).filter(|_| has_orders) {
+        Some((from, until)) => {
+            Err(Refusal::plain(format!("orders of the grid cannot be changed from {from} to {until}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Both of the orders that it would make: their quantity is such as the security is traded in.
+fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(), Refusal> {
+    for side in [Side::Buy, Side::Sell] {
+        let price = (grid.sub_order_type(side) == OrderType::Limit).then_some(grid.rule.upper);
+        check_quantity(&account.settings, &grid.terms(side, grid.rule.quantity, price), security)?;
+    }
+    Ok(())
+}
+
+/// When a grid ends by itself.
+fn ends_at(scene: &Scene<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
+    match rule.time_in_force {
+        GridTimeInForce::GoodTilCanceled => Ok(None),
+        GridTimeInForce::GoodTilDate => Ok(rule.expire_time),
+        GridTimeInForce::Day => {
+            let end = intraday_end(scene.venue(symbol.market()), scene.at);
+            let no_day = || Refusal::plain("the calendar has no day on which it could trade");
+            end.map(Some).ok_or_else(no_day)
+        }
+    }
+}
+
+impl NewGrid {
+    /// The grid as it begins.
+    pub(super) fn as_grid(&self, at: Timestamp) -> Grid {
+        Grid {
+            id: self.id,
+            symbol: self.symbol.clone(),
+            facts: self.facts,
+            settlement_currency: self.settlement_currency,
+            base: self.rule.base,
+            rule: self.rule.clone(),
+            status: GridStatus::Performing,
+            suspend_reason: None,
+            sleeping_reason: None,
+            base_before: None,
+            base_after: None,
+            since: Since::Client(at),
+            last_candle: None,
+            ends_at: self.ends_at,
+            created_at: at,
+            updated_at: at,
+            trigger_times: 0,
+            orders: Vec::new(),
+            bought: Quantity::ZERO,
+            sold: Quantity::ZERO,
+            profit: Money::ZERO,
+            lots: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What happens to grids without a candle: their time is over, or a corporate action has changed what their prices mean.
+
+use market::{Symbol, Timestamp};
+
+use super::id::GridId;
+use super::sub_order::{BY_EXPIRY, cancellations};
+use crate::event::Event;
+use crate::words::SuspendReason;
+use crate::work::Work;
+
+/// Ends the grids whose time is over, their open orders first.
+pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
+    let due = work.account.grids.open().filter(|grid| grid.ends_at.is_some_and(|end| end <= at));
+    let due: Vec<GridId> = due.map(|grid| grid.id).collect();
+    for id in due {
+        let Some(grid) = work.account.grid(id) else { continue };
+        for event in cancellations(work.account, grid, BY_EXPIRY) {
+            work.record(Some(at), event);
+        }
+        work.record(Some(at), Event::GridExpired { grid: id });
+    }
+}
+
+/// Suspends the grids that watch a symbol which has had a corporate action.
+pub(crate) fn suspend_for_action(work: &mut Work<'_>, at: Timestamp, symbol: &Symbol) {
+    let watching = work.account.grids.open().filter(|grid| grid.is_watching() && grid.symbol == *symbol);
+    let watching: Vec<GridId> = watching.map(|grid| grid.id).collect();
+    for grid in watching {
+        work.record(Some(at), Event::GridSuspended { grid, reason: SuspendReason::CorporateAction });
+    }
+}

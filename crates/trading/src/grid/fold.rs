@@ -1,0 +1,113 @@
+//! Events onto a grid.
+
+use market::Timestamp;
+
+use super::state::{Grid, GridHistoryRow};
+use crate::account::Account;
+use crate::event::{Event, Execution, GridTrigger};
+use crate::order::{OrderId, Since};
+use crate::words::{GridStatus, GridTriggerKind, SleepingReason};
+
+/// The reasons that stand in a history for what is no sleep.
+const REPLACED: &str = "replaced";
+const BOUND: &str = "bound";
+
+impl Account {
+    /// Takes an event of a grid in. Whether listeners are to be told: all but those that change nothing they see.
+    pub(crate) fn apply_to_grid(&mut self, event: &Event, at: Timestamp) -> bool {
+        if let Event::GridSubmitted(new) = event {
+            let mut grid = new.as_grid(at);
+            grid.note(at, "");
+            self.grids.push(grid);
+            return true;
+        }
+        let Some(grid) = event.grid().and_then(|id| self.grids.get_mut(id.number())) else { return false };
+        grid.updated_at = at;
+        match event {
+            Event::GridReplaced { rule, ends_at, .. } => {
+                grid.base = rule.base;
+                grid.rule = rule.as_ref().clone();
+                grid.ends_at = *ends_at;
+                grid.sleeping_reason = None;
+                grid.since = Since::Client(at);
+                grid.note(at, REPLACED);
+            }
+            Event::GridTriggered(trigger) => grid.trigger(trigger, at),
+            Event::GridSlept { candle, .. } => {
+                grid.last_candle = Some(candle.time);
+                grid.sleep(Some(SleepingReason::Price), at);
+            }
+            Event::GridSuspended { reason, .. } => {
+                grid.suspend_reason = Some(*reason);
+                grid.enter(GridStatus::Suspended, "", at);
+            }
+            Event::GridRestarted { .. } => {
+                grid.suspend_reason = None;
+                grid.since = Since::Client(at);
+                grid.enter(GridStatus::Performing, "", at);
+            }
+            Event::GridCanceled { bound, .. } => {
+                grid.last_candle = bound.as_ref().map(|candle| candle.time).or(grid.last_candle);
+                grid.enter(GridStatus::Canceled, if bound.is_some() { BOUND } else { "" }, at);
+            }
+            Event::GridExpired { .. } => grid.enter(GridStatus::Expired, "", at),
+            _ => {}
+        }
+        let (number, is_open) = (grid.id.number(), grid.is_open());
+        if !is_open {
+            self.grids.close(number);
+        }
+        true
+    }
+
+    /// An order of a grid was made, or filled.
+    pub(crate) fn apply_to_grid_of(&mut self, id: OrderId, event: &Event) {
+        let Some(origin) = self.by_number(id.number()).and_then(|order| order.grid) else { return };
+        let Some(grid) = self.grids.get_mut(origin.grid.number()) else { return };
+        match event {
+            Event::Accepted(_) => {
+                grid.orders.push(id);
+                grid.trigger_times += u64::from(origin.kind != GridTriggerKind::Close);
+            }
+            Event::Filled(filled) => {
+                let Execution { side, quantity, price, .. } = filled.as_ref();
+                grid.book(*side, *quantity, *price);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Grid {
+    fn trigger(&mut self, trigger: &GridTrigger, at: Timestamp) {
+        self.base_before = Some(trigger.base);
+        self.base_after = Some(trigger.price);
+        self.base = trigger.price;
+        self.last_candle = Some(trigger.candle.time);
+        self.sleep(trigger.skipped, at);
+    }
+
+    /// Falls asleep, or wakes: a line of its history if that is new.
+    fn sleep(&mut self, reason: Option<SleepingReason>, at: Timestamp) {
+        if self.sleeping_reason != reason {
+            self.sleeping_reason = reason;
+            self.note(at, reason.map_or("", SleepingReason::as_str));
+        }
+    }
+
+    /// One that does not watch does not sleep either.
+    fn enter(&mut self, status: GridStatus, reason: &str, at: Timestamp) {
+        self.status = status;
+        self.sleeping_reason = None;
+        if status.is_final() {
+            self.suspend_reason = None;
+        }
+        self.note(at, reason);
+    }
+
+    fn note(&mut self, at: Timestamp, reason: &str) {
+        let number = self.history.len() as u64 + 1;
+        let (status, suspend_reason) = (self.status, self.suspend_reason);
+        self.history.push(GridHistoryRow { number, at, status, suspend_reason, reason: reason.to_owned() });
+    }
+}

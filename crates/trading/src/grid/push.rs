@@ -1,0 +1,40 @@
+//! What a listener is told about a grid: one message for each change of its status, of what it sleeps for, or of its base.
+
+use market::{Price, Symbol, Timestamp};
+
+use super::id::GridId;
+use super::rule::GridRule;
+use super::state::Grid;
+use crate::currency::Currency;
+use crate::words::{GridStatus, SleepingReason, SuspendReason};
+
+/// The content of `gridtrading_order`, as values.
+#[derive(Clone, Debug)]
+pub struct GridPush {
+    pub id: GridId,
+    pub symbol: Symbol,
+    pub status: GridStatus,
+    pub suspend_reason: Option<SuspendReason>,
+    pub sleeping_reason: Option<SleepingReason>,
+    /// The base as it is; that which was submitted is in the rule.
+    pub base: Price,
+    pub rule: GridRule,
+    pub settlement_currency: Currency,
+    pub updated_at: Timestamp,
+}
+
+impl GridPush {
+    pub(crate) fn of(grid: &Grid) -> GridPush {
+        GridPush {
+            id: grid.id,
+            symbol: grid.symbol.clone(),
+            status: grid.status,
+            suspend_reason: grid.suspend_reason,
+            sleeping_reason: grid.sleeping_reason,
+            base: grid.base,
+            rule: grid.rule.clone(),
+            settlement_currency: grid.settlement_currency,
+            updated_at: grid.updated_at,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The rule of a grid: as a client asks for it, and as it holds once every relation in it has been checked.
+
+use market::{Price, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::quantity::Quantity;
+use crate::refusal::{Code, Refusal};
+use crate::terms::Percent;
+use crate::words::{BoundEvent, GridHours, GridOrderType, GridTimeInForce};
+
+/// `grid_trading_rule` as it came, under its own names. What is absent is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GridRuleInput {
+    pub submitted_base_price: Option<Price>,
+    pub upper_limit_price: Option<Price>,
+    pub lower_limit_price: Option<Price>,
+    pub trigger_price_type: Option<i64>,
+    pub trigger_spread_up: Option<Price>,
+    pub trigger_spread_down: Option<Price>,
+    pub trigger_percent_up: Option<Percent>,
+    pub trigger_percent_down: Option<Percent>,
+    pub trigger_quantity: Option<Quantity>,
+    pub upper_limit_quantity: Option<Quantity>,
+    pub lower_limit_quantity: Option<Quantity>,
+    pub upper_limit_event: Option<i64>,
+    pub lower_limit_event: Option<i64>,
+    pub trigger_sell_depth: Option<i64>,
+    pub trigger_buy_depth: Option<i64>,
+    pub grid_order_type_up: Option<String>,
+    pub grid_order_type_down: Option<String>,
+    pub multiple_trigger: Option<bool>,
+    pub support_shortsell: Option<bool>,
+    pub rth: Option<i64>,
+    pub time_in_force: Option<i64>,
+    /// Unix seconds; 0 is none.
+    pub expire_time: Option<i64>,
+}
+
+/// A rule that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridRule {
+    /// `submitted_base_price`.
+    #[serde(with = "codec::price")]
+    pub base: Price,
+    #[serde(with = "codec::price")]
+    pub upper: Price,
+    #[serde(with = "codec::price")]
+    pub lower: Price,
+    pub step: GridStep,
+    /// Of one trigger.
+    pub quantity: Quantity,
+    /// The most and the least the account may hold for the grid to buy and to sell.
+    pub upper_quantity: Quantity,
+    pub lower_quantity: Quantity,
+    pub upper_event: BoundEvent,
+    pub lower_event: BoundEvent,
+    #[serde(default)]
+    pub sell_depth: i32,
+    #[serde(default)]
+    pub buy_depth: i32,
+    /// `grid_order_type_up` and `grid_order_type_down`.
+    pub sell_type: GridOrderType,
+    pub buy_type: GridOrderType,
+    #[serde(default)]
+    pub multiple_trigger: bool,
+    #[serde(default)]
+    pub support_shortsell: bool,
+    pub hours: GridHours,
+    pub time_in_force: GridTimeInForce,
+    /// Only of one that is good until a date.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
+    pub expire_time: Option<Timestamp>,
+}
+
+/// How far a level is from the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GridStep {
+    Spread {
+        #[serde(with = "codec::price")]
+        up: Price,
+        #[serde(with = "codec::price")]
+        down: Price,
+    },
+    Percent {
+        up: Percent,
+        down: Percent,
+    },
+}
+
+impl GridStep {
+    /// `trigger_price_type`.
+    pub fn code(self) -> i32 {
+        match self {
+            GridStep::Spread { .. } => 1,
+            GridStep::Percent { .. } => 2,
+        }
+    }
+}
+
+/// Depth levels a sub-order may take its limit from, either way.
+const DEPTH_MAX: i64 = 5;
+/// How far ahead a grid may end, in seconds.
+const EXPIRY_MAX: i64 = 366 * 86_400;
+
+fn missing(field: &str) -> Refusal {
+    Refusal::plain(format!("{field} required")).coded(Code::RuleParameter)
+}
+
+fn out_of_range(field: &str, what: &str) -> Refusal {
+    Refusal::plain(format!("{field} must be {what}")).coded(Code::RuleParameter)
+}
+
+fn wrong(text: impl Into<String>) -> Refusal {
+    Refusal::plain(text)
+}
+
+impl GridRule {
+    /// Every field that is needed is there and in its range, and all relations hold. `now` is for the time a grid ends.
+    pub fn of(asked: &GridRuleInput, now: Timestamp) -> Result<GridRule, Refusal> {
+        let step = step(asked)?;
+        let hours = GridHours::from_code(asked.rth.unwrap_or(0));
+        let hours = hours.ok_or_else(|| out_of_range("rth", "0, 1 or 2"))?;
+        let code = asked.time_in_force.ok_or_else(|| missing("time_in_force"))?;
+        let time_in_force =
+            GridTimeInForce::from_code(code).ok_or_else(|| out_of_range("time_in_force", "0, 1 or 6"))?;
+        let rule = GridRule {
+            base: positive(asked.submitted_base_price, "submitted_base_price")?,
+            upper: positive(asked.upper_limit_price, "upper_limit_price")?,
+            lower: positive(asked.lower_limit_price, "lower_limit_price")?,
+            step,
+            quantity: some(asked.trigger_quantity, "trigger_quantity")?,
+            upper_quantity: some(asked.upper_limit_quantity, "upper_limit_quantity")?,
+            lower_quantity: some(asked.lower_limit_quantity, "lower_limit_quantity")?,
+            upper_event: event(asked.upper_limit_event, "upper_limit_event")?,
+            lower_event: event(asked.lower_limit_event, "lower_limit_event")?,
+            sell_depth: depth(asked.trigger_sell_depth, "trigger_sell_depth")?,
+            buy_depth: depth(asked.trigger_buy_depth, "trigger_buy_depth")?,
+            sell_type: order_type(asked.grid_order_type_up.as_deref(), "grid_order_type_up")?,
+            buy_type: order_type(asked.grid_order_type_down.as_deref(), "grid_order_type_down")?,
+            multiple_trigger: asked.multiple_trigger.unwrap_or_default(),
+            support_shortsell: asked.support_shortsell.unwrap_or_default(),
+            hours,
+            time_in_force,
+            expire_time: expire_time(asked.expire_time, time_in_force, now)?,
+        };
+        rule.check_relations()?;
+        Ok(rule)
+    }
+
+    fn check_relations(&self) -> Result<(), Refusal> {
+        if self.upper <= self.lower {
+            return Err(wrong("upper_limit_price must be above lower_limit_price"));
+        }
+        if !(self.lower..=self.upper).contains(&self.base) {
+            return Err(wrong(
+                "submitted_base_price must lie within lower_limit_price and upper_limit_price",
+            ));
+        }
+        for (quantity, field) in
+            [(self.quantity, "trigger_quantity"), (self.lower_quantity, "lower_limit_quantity")]
+        {
+            if !quantity.is_positive() {
+                return Err(wrong(format!("{field} must be above 0")));
+            }
+        }
+        if self.upper_quantity <= self.lower_quantity {
+            return Err(wrong("upper_limit_quantity must be above lower_limit_quantity"));
+        }
+        Ok(())
+    }
+}
+
+fn some<T>(value: Option<T>, field: &str) -> Result<T, Refusal> {
+    value.ok_or_else(|| missing(field))
+}
+
+fn positive(value: Option<Price>, field: &str) -> Result<Price, Refusal> {
+    let price = some(value, field)?;
+    if price.0 > 0 { Ok(price) } else { Err(wrong(format!("{field} must be above 0"))) }
+}
+
+fn step(asked: &GridRuleInput) -> Result<GridStep, Refusal> {
+    let percent = |value: Option<Percent>, field: &str| {
+        let percent = some(value, field)?;
+        if percent.units() > 0 { Ok(percent) } else { Err(wrong(format!("{field} must be above 0"))) }
+    };
+    match some(asked.trigger_price_type, "trigger_price_type")? {
+        1 => Ok(GridStep::Spread {
+            up: positive(asked.trigger_spread_up, "trigger_spread_up")?,
+            down: positive(asked.trigger_spread_down, "trigger_spread_down")?,
+        }),
+        2 => Ok(GridStep::Percent {
+            up: percent(asked.trigger_percent_up, "trigger_percent_up")?,
+            down: percent(asked.trigger_percent_down, "trigger_percent_down")?,
+        }),
+        _ => Err(out_of_range("trigger_price_type", "1 or 2")),
+    }
+}
+
+fn event(code: Option<i64>, field: &str) -> Result<BoundEvent, Refusal> {
+    match code {
+        None | Some(0) => Ok(BoundEvent::Ignore),
+        Some(code) => BoundEvent::from_code(code).ok_or_else(|| out_of_range(field, "1 or 2")),
+    }
+}
+
+fn depth(level: Option<i64>, field: &str) -> Result<i32, Refusal> {
+    let level = level.unwrap_or(0);
+    let known = i32::try_from(level).ok().filter(|_| (-DEPTH_MAX..=DEPTH_MAX).contains(&level));
+    known.ok_or_else(|| out_of_range(field, &format!("from {} to {DEPTH_MAX}", -DEPTH_MAX)))
+}
+
+fn order_type(word: Option<&str>, field: &str) -> Result<GridOrderType, Refusal> {
+    match word {
+        None | Some("") => Ok(GridOrderType::Market),
+        Some(word) => word.parse().map_err(|_| wrong(format!("{field} must be GMO, GLO or GTG"))),
+    }
+}
+
+fn expire_time(
+    asked: Option<i64>,
+    time_in_force: GridTimeInForce,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Refusal> {
+    if time_in_force != GridTimeInForce::GoodTilDate {
+        return Ok(None);
+    }
+    match asked {
+        None | Some(0) => Err(missing("expire_time")),
+        Some(at) if at > now.0 && at.saturating_sub(now.0) <= EXPIRY_MAX => Ok(Some(Timestamp(at))),
+        Some(_) => Err(out_of_range("expire_time", "within the next 366 days")),
+    }
+}

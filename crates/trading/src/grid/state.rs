@@ -1,0 +1,176 @@
+//! A grid and its story so far.
+
+use std::sync::Arc;
+
+use market::{Market, Price, Symbol, Timestamp};
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::id::GridId;
+use super::profit::GridLot;
+use super::rule::GridRule;
+use crate::codec;
+use crate::currency::Currency;
+use crate::money::{Fraction, Money};
+use crate::order::{Facts, OrderId, Since};
+use crate::quantity::Quantity;
+use crate::words::{GridStatus, SleepingReason, SuspendReason};
+
+/// Grids an account may have open at a time.
+pub(crate) const OPEN_MAX: usize = 100;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    pub id: GridId,
+    #[serde(with = "codec::text")]
+    pub symbol: Symbol,
+    pub facts: Facts,
+    pub settlement_currency: Currency,
+    /// As submitted, or last replaced.
+    pub rule: GridRule,
+    pub status: GridStatus,
+    pub suspend_reason: Option<SuspendReason>,
+    pub sleeping_reason: Option<SleepingReason>,
+    /// The price its next levels are counted from.
+    #[serde(with = "codec::price")]
+    pub base: Price,
+    /// The base before its last trigger, and the one that trigger made.
+    #[serde(with = "codec::price_option")]
+    pub base_before: Option<Price>,
+    #[serde(with = "codec::price_option")]
+    pub base_after: Option<Price>,
+    /// Submitted, restarted or replaced then: decides which candles it watches.
+    pub since: Since,
+    /// The stamp of the last candle that did something to it.
+    #[serde(with = "codec::instant_option")]
+    pub last_candle: Option<Timestamp>,
+    /// When it ends by itself.
+    #[serde(with = "codec::instant_option")]
+    pub ends_at: Option<Timestamp>,
+    #[serde(with = "codec::instant")]
+    pub created_at: Timestamp,
+    #[serde(with = "codec::instant")]
+    pub updated_at: Timestamp,
+    /// Triggers that made an order.
+    pub trigger_times: u64,
+    /// Its orders, oldest first, that which closed it included.
+    pub orders: Vec<OrderId>,
+    pub bought: Quantity,
+    pub sold: Quantity,
+    /// Fills matched first in, first out, without charges.
+    pub profit: Money,
+    /// What it has bought and not sold, or sold and not bought back, oldest first.
+    pub lots: Vec<GridLot>,
+    /// Oldest first.
+    pub history: Vec<GridHistoryRow>,
+}
+
+/// One line of a grid's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridHistoryRow {
+    /// From 1.
+    pub number: u64,
+    #[serde(with = "codec::instant")]
+    pub at: Timestamp,
+    pub status: GridStatus,
+    pub suspend_reason: Option<SuspendReason>,
+    /// Why: what it sleeps for, `bound`, `replaced`; often nothing.
+    pub reason: String,
+}
+
+impl Grid {
+    pub fn market(&self) -> Market {
+        self.symbol.market()
+    }
+
+    /// Not ended.
+    pub fn is_open(&self) -> bool {
+        !self.status.is_final()
+    }
+
+    pub fn is_watching(&self) -> bool {
+        self.status == GridStatus::Performing
+    }
+
+    /// What it has bought beyond what it has sold; a split changes it as it changes a position.
+    pub fn built(&self) -> Quantity {
+        self.lots.iter().map(|lot| lot.quantity).sum::<Quantity>().or_zero()
+    }
+}
+
+/// The grids of an account, oldest first. Copies of an account share them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grids {
+    all: Vec<Arc<Grid>>,
+    /// Those that have not ended, ascending.
+    open: Vec<u64>,
+}
+
+impl Grids {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Grid> {
+        self.all.iter().map(Arc::as_ref)
+    }
+
+    /// Those that have not ended.
+    pub fn open(&self) -> impl Iterator<Item = &Grid> {
+        self.open.iter().filter_map(|number| self.get(*number))
+    }
+
+    pub fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Grid> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.all.get(index).map(Arc::as_ref)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Grid> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.all.get_mut(index).map(Arc::make_mut)
+    }
+
+    pub(crate) fn push(&mut self, grid: Grid) {
+        if grid.is_open() {
+            self.open.push(grid.id.number());
+        }
+        self.all.push(Arc::new(grid));
+    }
+
+    /// To be called when a grid has ended.
+    pub(crate) fn close(&mut self, number: u64) {
+        self.open.retain(|open| *open != number);
+    }
+
+    /// A split of a symbol, for what grids have built of it.
+    pub(crate) fn change_shares(&mut self, symbol: &Symbol, ratio: Fraction) {
+        let is_meant = |grid: &&mut Arc<Grid>| grid.symbol == *symbol && !grid.lots.is_empty();
+        for grid in self.all.iter_mut().filter(is_meant) {
+            Arc::make_mut(grid).change_shares(ratio);
+        }
+    }
+}
+
+impl Serialize for Grids {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Grids {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Grids, D::Error> {
+        let mut grids = Grids::default();
+        for grid in Vec::<Grid>::deserialize(from)? {
+            grids.push(grid);
+        }
+        Ok(grids)
+    }
+}

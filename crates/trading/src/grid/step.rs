@@ -1,0 +1,171 @@
+//! What a candle does to a grid: which levels it certainly went through, in which order, and what is made of each.
+
+use market::{Price, Symbol, Timestamp};
+
+use super::id::{GridId, GridOrigin};
+use super::levels::Levels;
+use super::rule::GridRule;
+use super::state::Grid;
+use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
+use crate::event::{Bar, Event, GridTrigger};
+use crate::feed::ActingCandle;
+use crate::quantity::Quantity;
+use crate::sessions::trades_in;
+use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
+use crate::work::Work;
+
+/// Levels that one candle may trigger on its way, a gap apart.
+const LEVELS_MAX: usize = 20;
+
+/// Lets the candles of an instant, which are in rounds, act on the grids that watch: in each round by number.
+pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, ActingCandle)]) {
+    if !work.account.grids.has_open() {
+        return;
+    }
+    for round in candles.chunk_by(|(a, ..), (b, ..)| a == b) {
+        let acting_on = |grid: &Grid| {
+            let (.., acting) = round.iter().find(|(_, symbol, _)| **symbol == grid.symbol)?;
+            watches(grid, acting).then_some((grid.id, *acting))
+        };
+        let found: Vec<(GridId, ActingCandle)> = work.account.grids.open().filter_map(acting_on).collect();
+        for (id, acting) in found {
+            Turn { work, at, id, acting: &acting }.take();
+        }
+    }
+}
+
+/// Whether a candle is one that a grid looks at. No auction, nothing overnight; and each candle once, also if it comes again.
+fn watches(grid: &Grid, acting: &ActingCandle) -> bool {
+    let candle = &acting.candle;
+    grid.is_watching()
+        && candle.volume > 0
+        && !acting.is_tail
+        && trades_in(grid.outside_rth(), candle.session)
+        && grid.since.allows(candle.time)
+        && grid.last_candle.is_none_or(|last| last < candle.time)
+}
+
+impl GridRule {
+    /// The bound that a price has left, and what is to be done there.
+    fn left(&self, price: Price) -> Option<(Price, BoundEvent)> {
+        match price {
+            price if price > self.upper => Some((self.upper, self.upper_event)),
+            price if price < self.lower => Some((self.lower, self.lower_event)),
+            _ => None,
+        }
+    }
+}
+
+/// One candle's turn at one grid.
+struct Turn<'t, 'w> {
+    work: &'t mut Work<'w>,
+    at: Timestamp,
+    id: GridId,
+    acting: &'t ActingCandle,
+}
+
+impl Turn<'_, '_> {
+    fn take(&mut self) {
+        let Some(grid) = self.work.account.grid(self.id) else { return };
+        let open = self.acting.candle.open;
+        match grid.rule.left(open) {
+            Some((bound, BoundEvent::Close)) => return self.close(bound),
+            Some((_, BoundEvent::Ignore)) => {
+                if grid.sleeping_reason != Some(SleepingReason::Price) {
+                    let candle = Bar::of(&self.acting.candle);
+                    self.work.record(Some(self.at), Event::GridSlept { grid: self.id, candle });
+                }
+                return;
+            }
+            None => {}
+        }
+        self.gap();
+        self.leg();
+    }
+
+    /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
+    fn look(&self) -> Option<(Price, GridRule, Levels)> {
+        let grid = self.work.account.grid(self.id)?;
+        let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.acting.day);
+        Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))
+    }
+
+    /// The open lies at a level or beyond: one trigger at the open, for as many grids as it has jumped over.
+    fn gap(&mut self) {
+        let Some((base, rule, levels)) = self.look() else { return };
+        let open = self.acting.candle.open;
+        let side = match () {
+            () if open >= levels.up => Side::Sell,
+            () if open <= levels.down => Side::Buy,
+            () => return,
+        };
+        let count = if rule.multiple_trigger { rule.step.count(base, open) } else { 1 };
+        self.trigger(GridTriggerKind::Gap, side, rule.quantity.times(count), open);
+    }
+
+    /// The way from the open to one extreme, level by level. Of two ways only that to the nearer extreme is certain.
+    fn leg(&mut self) {
+        let Some((_, rule, levels)) = self.look() else { return };
+        let candle = self.acting.candle;
+        let (rise, fall) = (candle.high.0 - candle.open.0, candle.open.0 - candle.low.0);
+        let side = match (candle.high >= levels.up, candle.low <= levels.down) {
+            (true, true) if rise < fall => Side::Sell,
+            (true, false) => Side::Sell,
+            (_, true) => Side::Buy,
+            (false, false) => return,
+        };
+        for _ in 0..LEVELS_MAX {
+            let Some((_, rule, levels)) = self.look() else { return };
+            let (level, is_reached) = match side {
+                Side::Sell => (levels.up, levels.up <= candle.high.min(rule.upper)),
+                Side::Buy => (levels.down, levels.down >= candle.low.max(rule.lower)),
+            };
+            if !is_reached {
+                break;
+            }
+            self.trigger(GridTriggerKind::Level, side, rule.quantity, level);
+        }
+        let extreme = if side.is_buy() { candle.low } else { candle.high };
+        if let Some((bound, BoundEvent::Close)) = rule.left(extreme) {
+            self.close(bound);
+        }
+    }
+
+    /// The base moves, and an order is made unless the account's limits say otherwise.
+    fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) {
+        let account = &*self.work.account;
+        let Some(grid) = account.grid(self.id) else { return };
+        let base = grid.base;
+        let origin = GridOrigin { grid: self.id, kind, price, base };
+        let scene = self.work.before_roll(self.at);
+        let (order, skip) = match of_trigger(account, &scene, grid, (side, quantity, origin)) {
+            Ok(order) => (Some(order), None),
+            Err(skip) => (None, Some(skip)),
+        };
+        let candle = Bar::of(&self.acting.candle);
+        let (skipped, refusal) = skip.map_or((None, None), |skip| (Some(skip.reason), skip.refusal));
+        let grid = self.id;
+        let trigger = GridTrigger { grid, kind, side, quantity, price, base, candle, skipped, refusal };
+        self.work.record(Some(self.at), Event::GridTriggered(Box::new(trigger)));
+        if let Some(order) = order {
+            self.work.record(Some(self.at), Event::Accepted(Box::new(order)));
+        }
+    }
+
+    /// A bound was left: its open orders end, what it has built is sold, and it is over.
+    fn close(&mut self, bound: Price) {
+        let Some(grid) = self.work.account.grid(self.id) else { return };
+        for event in cancellations(self.work.account, grid, BY_BOUND) {
+            self.work.record(Some(self.at), event);
+        }
+        let Some(grid) = self.work.account.grid(self.id) else { return };
+        let origin =
+            GridOrigin { grid: self.id, kind: GridTriggerKind::Close, price: bound, base: grid.base };
+        let scene = self.work.before_roll(self.at);
+        if let Some(order) = of_close(self.work.account, &scene, grid, origin) {
+            self.work.record(Some(self.at), Event::Accepted(Box::new(order)));
+        }
+        let candle = Bar::of(&self.acting.candle);
+        self.work.record(Some(self.at), Event::GridCanceled { grid: self.id, bound: Some(candle) });
+    }
+}

@@ -1,0 +1,203 @@
+//! How an order is born of a trigger, and how the open orders of a grid are cancelled with it.
+
+use market::{Market, Price};
+
+use super::id::GridOrigin;
+use super::state::Grid;
+use crate::account::Account;
+use crate::checks::{check_quantity, hours, quantity_most, quantity_step};
+use crate::event::{AcceptedOrder, Event};
+use crate::fold::new_order;
+use crate::order::{Facts, OrderId, Standing};
+use crate::pricing::{depth_price, market_reserve};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::sessions::place;
+use crate::terms::Terms;
+use crate::verdict::{Failure, check_account};
+use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
+
+/// What the open orders of a grid are cancelled with.
+pub(crate) const BY_CANCEL: &str = "grid canceled";
+pub(crate) const BY_REPLACE: &str = "grid replaced";
+pub(super) const BY_EXPIRY: &str = "grid expired";
+pub(super) const BY_BOUND: &str = "grid closed at a bound";
+
+/// A trigger makes no order.
+pub(super) struct Skip {
+    pub(super) reason: SleepingReason,
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Skip {
+    fn of(reason: SleepingReason, rule: &str, needed: Quantity, available: Quantity) -> Skip {
+        let text =
+            if reason == SleepingReason::Holdings { "insufficient holdings" } else { "position limit" };
+        let refusal = Refusal::plain(text).with(rule, needed, available);
+        Skip { reason, refusal: Some(refusal) }
+    }
+
+    /// A check that an order of this quantity does not pass.
+    fn for_refusal(refusal: Refusal) -> Skip {
+        let reason = match refusal.check {
+            Some(5 | 6) => SleepingReason::Position,
+            Some(11) => SleepingReason::Holdings,
+            _ => SleepingReason::Funds,
+        };
+        Skip { reason, refusal: Some(refusal) }
+    }
+}
+
+impl Grid {
+    /// The lanes its orders trade in.
+    pub(crate) fn outside_rth(&self) -> OutsideRth {
+        match (self.market(), self.rule.hours) {
+            (Market::Us, GridHours::Extended) => OutsideRth::AnyTime,
+            (Market::Us, GridHours::Default | GridHours::Regular) => OutsideRth::RegularOnly,
+            _ => OutsideRth::NotApplicable,
+        }
+    }
+
+    fn depth(&self, side: Side) -> i32 {
+        if side.is_buy() { self.rule.buy_depth } else { self.rule.sell_depth }
+    }
+
+    /// What an order of this side is: a limit order wherever a price is named.
+    pub fn sub_order_type(&self, side: Side) -> OrderType {
+        let word = if side.is_buy() { self.rule.buy_type } else { self.rule.sell_type };
+        if word == GridOrderType::Market && self.depth(side) == 0 {
+            OrderType::Market
+        } else {
+            OrderType::Limit
+        }
+    }
+
+    /// The terms of an order of this grid. At the market it trades in regular hours alone, whatever the grid watches.
+    pub(crate) fn terms(&self, side: Side, quantity: Quantity, price: Option<Price>) -> Terms {
+        let order_type = if price.is_some() { OrderType::Limit } else { OrderType::Market };
+        let outside_rth = match self.outside_rth() {
+            OutsideRth::AnyTime if price.is_none() => OutsideRth::RegularOnly,
+            lanes => lanes,
+        };
+        let plain = Terms::new(self.symbol.clone(), side, order_type, quantity);
+        Terms { price, outside_rth: Some(outside_rth), ..plain }
+    }
+}
+
+/// The order of a trigger, or why there is none.
+pub(super) fn of_trigger(
+    account: &Account,
+    scene: &Scene<'_>,
+    grid: &Grid,
+    (side, quantity, origin): (Side, Quantity, GridOrigin),
+) -> Result<AcceptedOrder, Skip> {
+    check_limits(account, grid, side, quantity)?;
+    let mark = scene.mark(&grid.symbol).unwrap_or(origin.price);
+    let ticks = scene.ticks(&grid.symbol, grid.facts.kind, scene.date(grid.market()));
+    let price = match grid.depth(side) {
+        0 if grid.sub_order_type(side) == OrderType::Market => None,
+        0 => Some(origin.price),
+        level => Some(depth_price(mark, level, side, ticks)),
+    };
+    let terms = grid.terms(side, quantity, price);
+    let accepted = born(account, scene, terms, origin).map_err(Skip::for_refusal)?;
+    let order = new_order(&accepted, scene.at);
+    let reserve = accepted.standing.reserve_price.unwrap_or(mark);
+    match check_account(account, scene, &order, reserve).map_err(Failure::into_refusal) {
+        Ok(()) => Ok(accepted),
+        Err(refusal) => Err(Skip::for_refusal(refusal)),
+    }
+}
+
+/// The limits on the account's position, as it is: orders that are open do not count.
+fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) -> Result<(), Skip> {
+    let held = account.held(&grid.symbol);
+    let rule = &grid.rule;
+    match side {
+        Side::Buy if held + quantity > rule.upper_quantity => {
+            let room = (rule.upper_quantity - held).or_zero();
+            Err(Skip::of(SleepingReason::Position, "room below upper_limit_quantity", quantity, room))
+        }
+        Side::Sell if held - quantity < rule.lower_quantity => {
+            let room = (held - rule.lower_quantity).or_zero();
+            Err(Skip::of(SleepingReason::Position, "shares above lower_limit_quantity", quantity, room))
+        }
+        Side::Sell if !rule.support_shortsell => {
+            let available = account.available_quantity(&grid.symbol, None).or_zero();
+            if quantity <= available {
+                return Ok(());
+            }
+            Err(Skip::of(SleepingReason::Holdings, "holdings", quantity, available))
+        }
+        Side::Buy | Side::Sell => Ok(()),
+    }
+}
+
+/// The market order that closes what a grid has built, as far as it is still there and can be sold; `None` for nothing.
+pub(super) fn of_close(
+    account: &Account,
+    scene: &Scene<'_>,
+    grid: &Grid,
+    origin: GridOrigin,
+) -> Option<AcceptedOrder> {
+    let security = scene.security(&grid.symbol)?;
+    let there = account.available_quantity(&grid.symbol, None).or_zero();
+    let terms = grid.terms(Side::Sell, grid.built().min(there), None);
+    let most = quantity_most(&terms, &security);
+    let step = quantity_step(&account.settings, &terms, &security);
+    let quantity = terms.quantity.min(most).down_to(step);
+    if !quantity.is_positive() {
+        return None;
+    }
+    born(account, scene, Terms { quantity, ..terms }, origin).ok()
+}
+
+/// An order of the engine for the day.
+fn born(
+    account: &Account,
+    scene: &Scene<'_>,
+    terms: Terms,
+    origin: GridOrigin,
+) -> Result<AcceptedOrder, Refusal> {
+    let symbol = &terms.symbol;
+    let no_day = || Refusal::plain("the calendar has no day on which it could trade");
+    let placement = place(scene.venue(symbol.market()), hours(&terms), scene.at).ok_or_else(no_day)?;
+    let no_quotes = || Refusal::plain("no quotes");
+    let security = scene.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
+    // Lots may have changed since, and a gap may be wide.
+    check_quantity(&account.settings, &terms, &security)?;
+    let ticks = scene.ticks(symbol, security.kind, placement.day);
+    let at_market =
+        || scene.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
+    let reserve_price = terms.price.or_else(at_market);
+    let is_open = scene.at >= placement.reports_at;
+    let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
+    let standing = Standing { status, placement, reserve_price, watch: None };
+    Ok(AcceptedOrder {
+        id: account.next_order(),
+        sequence: account.next_sequence(),
+        terms,
+        facts: Facts::of(&security),
+        standing,
+        by_engine: true,
+        is_forced: false,
+        grid: Some(origin),
+    })
+}
+
+/// The open orders of a grid, in the order of their sequence numbers.
+pub(super) fn open_orders(account: &Account, grid: &Grid) -> Vec<OrderId> {
+    let of_grid = account
+        .open_orders_of(&grid.symbol)
+        .filter(|order| order.grid.is_some_and(|origin| origin.grid == grid.id));
+    let mut found: Vec<(u64, OrderId)> = of_grid.map(|order| (order.sequence, order.id)).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, id)| id).collect()
+}
+
+/// What cancels them.
+pub(super) fn cancellations(account: &Account, grid: &Grid, reason: &str) -> Vec<Event> {
+    let canceled = |id: OrderId| Event::Canceled { id, reason: Some(reason.to_owned()) };
+    open_orders(account, grid).into_iter().map(canceled).collect()
+}
