@@ -76,8 +76,8 @@ impl<'a> StoreFeed<'a> {
         })
     }
 
-    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders or grids. They act
-    /// from the next second on. All accounts of this process share that instant; another process may notice them at another one.
+    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders or grids.
+    /// They act from the next second on. All accounts of this process share that instant; another process may notice them at another one.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();

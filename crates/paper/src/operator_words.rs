@@ -100,6 +100,7 @@ mod tests {
             (Command::Set(Setting::MarketReserve(Share::parse("0.1").unwrap())), "market_reserve 0.1"),
             (Command::Set(Setting::ShortHk(true)), "short_hk on"),
             (Command::Set(Setting::SlippageTicks(2)), "slippage_ticks 2"),
+            (Command::Set(Setting::GridQuestionnaire(true)), "grid_questionnaire on"),
         ] {
             assert_eq!(in_words(&command), words);
         }
