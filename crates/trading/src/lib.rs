@@ -18,10 +18,10 @@
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
-//! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
+//! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; an order's story is told by `paper`, out of these entries |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
-//! come later: a grid is one more kind of engine order in `advance`, a statement a reading of the journal by book date.
+//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids
+//! come later: a grid is one more kind of engine order in `advance`.
 //!
 //! Where the specification leaves something open:
 //!
@@ -41,6 +41,7 @@
 //! | fields that a type has no use for, and `outside_rth` where there is none | taken and left out; the preview says so |
 //! | a candle that came late | booked, charged and settled by its own trading day |
 //! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
+//! | what is booked on a date whose statement is made already | is in the next one; what was prepared before the first request is in the first |
 //! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;
@@ -81,6 +82,7 @@ mod roll;
 mod scene;
 mod sessions;
 mod settings;
+pub mod statement;
 pub mod tables;
 mod tape;
 mod terms;
