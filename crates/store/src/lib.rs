@@ -45,9 +45,10 @@ pub use accounts::{
     AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
     DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, JournalCut,
     JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest, NewAccountRow, NewDevice,
-    NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow, RecordedLevel, Redemption, Renewal,
-    RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
-    SNAPSHOT_BYTES_MAX, Spend, TallyDays, TokenKind, TokenRow,
+    NewStatement, NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow, RecordedLevel,
+    Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind,
+    RewindOutcome, RightRow, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend, StatementBatch, StatementKey,
+    StatementQuery, TallyDays, TokenKind, TokenRow,
 };
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{

@@ -50,6 +50,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "paper_levels",
         text: include_str!("../migrations/sqlite-accounts/0006_paper_levels.sql"),
     },
+    Migration {
+        version: 7,
+        name: "statements",
+        text: include_str!("../migrations/sqlite-accounts/0007_statements.sql"),
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -72,7 +72,9 @@ fn shown(statement: &Statement) -> String {
     }
     for line in &statement.flows {
         let flow = &line.flow;
-        lines.push(format!("{} {} {} {}", line.date, flow.name, flow.amount.exact_text(), flow.description));
+        let amount = flow.amount.exact_text();
+        lines
+            .push(format!("{} {} {amount} {}", line.date, flow.name, flow.description).trim_end().to_owned());
     }
     for line in &statement.trades {
         let [amount, fees, clear] = [line.amount, line.fee_total(), line.clear()].map(Money::exact_text);
@@ -137,7 +139,7 @@ fn the_example_of_the_specification_reads_as_a_person_would_reckon_it() {
         found.join("\n\n"),
         "daily 2026-03-18 made 2026-03-19T01:00:00Z
 HKD 0.00 + 438875.25 = 438875.25, settled 500000.00
-2026-03-18 Deposit 500000.00 
+2026-03-18 Deposit 500000.00
 2026-03-18 BuyStock -61040.00 700
 2026-03-18 Fee -15.00 PLATFORM
 2026-03-18 Fee -62.00 STAMP
@@ -328,7 +330,7 @@ fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
                 && change.change == ShareChange::Corporate
                 && change.quantity == action.shares
         });
-        prop_assert!(action.shares.is_zero() || shares, "{:?}", action);
+        prop_assert!(action.shares.is_zero() || shares, "{action:?}");
     }
     Ok(())
 }
