@@ -13,7 +13,7 @@ use super::site::Site;
 use crate::names::Names;
 
 /// What SDKs are told an account to trade on paper is.
-pub(crate) const CHANNEL: &str = "lb_papertrading";
+pub(crate) use paper::CHANNEL;
 
 pub(crate) struct Trader<'a> {
     site: &'a Site,
