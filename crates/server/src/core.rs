@@ -79,6 +79,8 @@ pub(crate) struct Core {
     pub(crate) listeners: Arc<TradeListeners>,
     /// Whether, and when, they count for levels.
     pub(crate) paper_levels: PaperLevels,
+    /// Begins a look for statements that are due: the market's clock was moved.
+    pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
@@ -120,6 +122,7 @@ impl Core {
             paper,
             listeners,
             paper_levels: PaperLevels::default(),
+            statements_due: Arc::default(),
             store,
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),

@@ -131,7 +131,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/assets/pl/realized"),
         ],
     ),
-    trading("statements", &[("GET", "/v1/statement/list"), ("GET", "/v1/statement/download")]),
     feature(
         "watchlists",
         &[("GET POST PUT DELETE", "/v1/watchlist/groups"), ("POST", "/v1/watchlist/pinned")],

@@ -9,13 +9,13 @@ use percent_encoding::percent_decode_str;
 
 use super::moved;
 use super::not_offered::{self, MissingFeature};
-use super::{account, admin, asset, data, document, oauth, quote, trade, udf, watch};
+use super::{account, admin, asset, data, document, oauth, quote, statement, trade, udf, watch};
 use crate::kit::{Home, PathValue, ProofTerms, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 11] = [
+pub(super) const GROUPS: [&[Row]; 12] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -26,6 +26,7 @@ pub(super) const GROUPS: [&[Row]; 11] = [
     quote::ROUTES,
     trade::ROUTES,
     asset::ROUTES,
+    statement::ROUTES,
     udf::ROUTES,
 ];
 

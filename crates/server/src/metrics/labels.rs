@@ -167,6 +167,7 @@ label! {
         PaperAccounts => "paper_accounts",
         PaperListeners => "paper_listeners",
         PaperLevels => "paper_levels",
+        Statements => "statements",
     }
 }
 
