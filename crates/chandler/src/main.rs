@@ -76,6 +76,8 @@ enum Command {
     Executions(command::executions::Arguments),
     /// List what came into a paper account and what left it
     Cashflow(command::cashflow::Arguments),
+    /// List, show and download the statements of a paper account, of dates and of months
+    Statement(command::statement::Arguments),
     /// Show the market's clock of a server, or move one that stands
     Clock(command::clock::Arguments),
     /// Show what accounts have used this month, at which level, and why
@@ -160,6 +162,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Assets(arguments) => command::assets::run(&arguments, surroundings),
         Command::Executions(arguments) => command::executions::run(&arguments, surroundings),
         Command::Cashflow(arguments) => command::cashflow::run(&arguments, surroundings),
+        Command::Statement(arguments) => command::statement::run(&arguments, surroundings),
         Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),

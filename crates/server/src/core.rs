@@ -14,7 +14,7 @@ use history::{AsOf, History, HistoryError, Shelf};
 use market::{FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use trading::Tables;
 

@@ -32,5 +32,6 @@ pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod restore;
 pub(crate) mod serve;
+pub(crate) mod statement;
 pub(crate) mod time;
 pub(crate) mod trade;

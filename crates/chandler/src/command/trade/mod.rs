@@ -15,7 +15,9 @@ use serde_json::Value;
 use trading::{Changes, OrderId, Terms};
 
 pub(crate) use books::{Books, told};
-pub(crate) use questions::{CashQuestion, OrdersQuestion, Range, TradesQuestion, order_id};
+pub(crate) use questions::{
+    CashQuestion, OrdersQuestion, Range, StatementsQuestion, TradesQuestion, order_id,
+};
 pub(crate) use words::in_flags;
 
 use crate::failure::{Failure, usage};
@@ -130,6 +132,25 @@ impl Source {
         match self {
             Source::Here(here) => here.assets(currency),
             Source::There(there) => there.assets(currency),
+        }
+    }
+
+    pub(crate) fn statements(&mut self, question: &StatementsQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.statements(question),
+            Source::There(there) => there.statements(question),
+        }
+    }
+
+    /// The text of the newest of these statements, or of that of a date.
+    pub(crate) fn statement(
+        &mut self,
+        question: &StatementsQuestion,
+        date: Option<market::Date>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        match self {
+            Source::Here(here) => here.statement(question, date),
+            Source::There(there) => there.statement(question, date),
         }
     }
 

@@ -80,7 +80,7 @@ fn earliest(query: &Query) -> Result<Date, Problem> {
     let Some(text) = query.get("start_date") else { return Ok(Date::ZERO) };
     let wrong = || Problem::trade_parameter(format!("start_date {:?} is not a date as 20260318", echo(text)));
     match text.parse::<i64>() {
-        Ok(number) if number < DATES_FROM.into() => Ok(Date::ZERO),
+        Ok(number) if number < i64::from(DATES_FROM) => Ok(Date::ZERO),
         Ok(number) => u32::try_from(number).ok().and_then(date_of).ok_or_else(wrong),
         Err(_) => Err(wrong()),
     }
