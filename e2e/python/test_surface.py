@@ -36,12 +36,13 @@ ANSWERED = {
         "subscribe", "unsubscribe", "history_executions", "today_executions", "all_executions", "history_orders", "today_orders",
         "account_balance", "cash_flow", "fund_positions", "stock_positions", "margin_ratio",
     },
+    "AssetContext": {"statements"},
 }
 # Offered, but not for the values that are made up here: there is no such order. `test_trading.py` has them answered.
 REFUSED = {
     f"TradeContext.{method}"
     for method in ("submit_order", "replace_order", "cancel_order", "order_detail", "estimate_max_purchase_quantity")
-}
+} | {"AssetContext.statement_download_url"}
 WRONG_TERMS = 602001
 
 
