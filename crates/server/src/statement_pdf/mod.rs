@@ -1,7 +1,7 @@
 //! A statement as a PDF that a person would file: A4, tables with their headings on every page, in one of three languages.
 //!
 //! Latin letters and digits are set in Helvetica, which every reader has. Chinese needs a font file: the one that the operator names, or
-//! one of Debian's packages; of it the glyphs that occur are embedded ([decision 12](../../../../docs/decisions/0012-statements-as-pdf.md)).
+//! one of Debian's packages; of it the glyphs that occur are embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
 
 mod body;
 mod error;
