@@ -54,10 +54,6 @@ impl FontFile {
         }
     }
 
-    pub(super) fn into_path(self) -> PathBuf {
-        self.path
-    }
-
     /// The face of a collection that has the forms of a language, or else its first.
     pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
         let unfit = || PdfError::Unfit { path: self.path.clone() };

@@ -10,7 +10,7 @@ mod labels;
 mod sheet;
 mod widths;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use paper::StatementDocument;
 
@@ -41,13 +41,6 @@ pub(crate) fn typeset(
     let mut sheet = Sheet::new(face);
     body.set(&mut sheet);
     sheet.finish(&body.title)
-}
-
-/// Whether Chinese can be set; the reason if not.
-pub fn check_statement_font(font: Option<&Path>) -> Result<PathBuf, PdfError> {
-    let file = FontFile::find(font)?;
-    file.face(Language::ZhCn)?;
-    Ok(file.into_path())
 }
 
 #[cfg(test)]

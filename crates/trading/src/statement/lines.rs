@@ -1,7 +1,6 @@
 //! What a statement says, section by section.
 
 use std::fmt;
-use std::str::FromStr;
 
 use market::{Date, Price, Symbol, Timestamp};
 
@@ -48,15 +47,6 @@ impl StatementKind {
 impl fmt::Display for StatementKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-impl FromStr for StatementKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<StatementKind, String> {
-        let found = StatementKind::ALL.into_iter().find(|kind| kind.as_str() == text);
-        found.ok_or_else(|| "write daily or monthly".to_owned())
     }
 }
 
