@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use market::{Date, Market, Symbol, Timestamp, Zone};
 
-use crate::event::{Entry, Event};
+use crate::event::{AcceptedOrder, Entry, Event};
 use crate::feed::Feed;
 use crate::roll::CORPORATE_ACTION;
 
@@ -23,14 +23,45 @@ pub(super) struct Dated<'a> {
     pub(super) entry: &'a Entry,
 }
 
-/// The entries of a journal by date. Those of one date keep their order, and so do all of one security.
-pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestamp) -> Vec<Dated<'a>> {
+/// A journal by date.
+#[derive(Debug)]
+pub(super) struct ByDate<'a> {
+    /// Those of one date keep their order, and so do all of one security.
+    pub(super) entries: Vec<Dated<'a>>,
+    /// From which date on orders are there, by number.
+    pub(super) orders: BTreeMap<u64, Date>,
+}
+
+pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestamp) -> ByDate<'a> {
     let zone = feed.venue(Market::Hk).zone();
-    let mut booking = Booking { feed, zone, began, symbols: BTreeMap::new(), last: BTreeMap::new() };
+    let mut booking = Booking {
+        feed,
+        zone,
+        began,
+        symbols: BTreeMap::new(),
+        last: BTreeMap::new(),
+        orders: BTreeMap::new(),
+    };
     let mut dated: Vec<Dated<'a>> =
         entries.iter().map(|entry| Dated { date: booking.date(entry), entry }).collect();
+    // An account finds its orders by their place, so they come to it as they are numbered: one for Hong Kong that was sent before one for
+    // New York, where it is still the day before, comes with it. It counts from its own date on.
+    let mut earliest = None;
+    for dated in dated.iter_mut().rev().filter(|dated| created(&dated.entry.event).is_some()) {
+        let date = earliest.map_or(dated.date, |earliest: Date| earliest.min(dated.date));
+        earliest = Some(date);
+        dated.date = date;
+    }
     dated.sort_by_key(|dated| dated.date);
-    dated
+    ByDate { entries: dated, orders: booking.orders }
+}
+
+/// The order that begins with an event.
+fn created(event: &Event) -> Option<&AcceptedOrder> {
+    match event {
+        Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => Some(accepted),
+        _ => None,
+    }
 }
 
 struct Booking<'a> {
@@ -41,6 +72,7 @@ struct Booking<'a> {
     symbols: BTreeMap<u64, Symbol>,
     /// The last date of anything about a security: an action sets its quantity, so what came before must stay before.
     last: BTreeMap<Symbol, Date>,
+    orders: BTreeMap<u64, Date>,
 }
 
 impl Booking<'_> {
@@ -60,7 +92,11 @@ impl Booking<'_> {
         let Some(symbol) = symbol else { return date };
         let last = self.last.entry(symbol).or_insert(date);
         *last = date.max(*last);
-        *last
+        let date = *last;
+        if let Some(accepted) = created(&entry.event) {
+            self.orders.insert(accepted.id.number(), date);
+        }
+        date
     }
 
     fn booked(&self, event: &Event, at: Timestamp, symbol: Option<&Symbol>) -> Date {
@@ -88,11 +124,11 @@ impl Booking<'_> {
 
     /// The security that an event is about.
     fn symbol(&mut self, event: &Event) -> Option<Symbol> {
+        if let Some(accepted) = created(event) {
+            self.symbols.insert(accepted.id.number(), accepted.terms.symbol.clone());
+            return Some(accepted.terms.symbol.clone());
+        }
         match event {
-            Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => {
-                self.symbols.insert(accepted.id.number(), accepted.terms.symbol.clone());
-                Some(accepted.terms.symbol.clone())
-            }
             Event::Filled(filled) => Some(filled.symbol.clone()),
             Event::PositionEntered { symbol, .. }
             | Event::SharesChanged { symbol, .. }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use market::{Date, Market, Symbol, Timestamp};
 
-use super::dates::{Dated, by_date, made_at};
+use super::dates::{ByDate, Dated, by_date, made_at};
 use super::lines::{InterestKind, InterestLine, Statement, StatementKind};
 use super::sections;
 use crate::account::Account;
@@ -27,13 +27,14 @@ pub fn statements(
     tell: &mut dyn FnMut(Vec<Statement>) -> ControlFlow<()>,
 ) -> Option<Date> {
     let began = entries.iter().find(|entry| entry.event == Event::Began).and_then(|entry| entry.at)?;
-    let dated = by_date(entries, feed, began);
+    let ByDate { entries: dated, orders } = by_date(entries, feed, began);
     let first = dated.first()?.date;
     let mut clerk = Clerk {
         feed,
         tables,
         entries,
         dated: &dated,
+        orders: &orders,
         taken: 0,
         account: Account::default(),
         day: Period::of(first, &Account::default(), 0),
@@ -97,6 +98,8 @@ struct Clerk<'a> {
     /// The same by date, and how many of them the account has taken in.
     dated: &'a [Dated<'a>],
     taken: usize,
+    /// From which date on orders are there.
+    orders: &'a BTreeMap<u64, Date>,
     account: Account,
     day: Period,
     month: Period,
@@ -151,7 +154,8 @@ impl Clerk<'_> {
             StatementKind::Monthly => &self.month,
         };
         let dated = self.dated.get(period.start..self.taken).unwrap_or_default();
-        let at_end = AtEnd { account: &self.account, scene: self.scene(date, made_at), date };
+        let scene = self.scene(date, made_at);
+        let at_end = AtEnd { account: &self.account, scene, date, orders: self.orders };
         let by_then = self.entries.partition_point(|entry| entry.at.is_none_or(|at| at <= made_at));
         let holdings = sections::holdings(&at_end, period, dated);
         Statement {
@@ -187,6 +191,8 @@ pub(super) struct AtEnd<'a> {
     pub(super) account: &'a Account,
     pub(super) scene: Scene<'a>,
     pub(super) date: Date,
+    /// From which date on orders are there, by number.
+    pub(super) orders: &'a BTreeMap<u64, Date>,
 }
 
 /// The line of an entry about interest; `accrued` is what it adds to what is owed, negative.

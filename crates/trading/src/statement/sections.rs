@@ -26,18 +26,20 @@ pub(super) fn balances(at: &AtEnd<'_>, period: &Period, dated: &[Dated<'_>]) -> 
     for flow in dated.iter().flat_map(|dated| cash_flows(dated.entry)) {
         *changes.entry(flow.currency).or_default() += flow.amount;
     }
+    let locks = cash_locks(at);
     let mut currencies: BTreeSet<Currency> = at.account.currencies().map(|(currency, _)| currency).collect();
-    currencies.extend(working_buys(at).map(|order| order.facts.currency));
+    currencies.extend(locks.iter().map(|lock| lock.currency));
     currencies.insert(Currency::HKD);
     let line = |currency: Currency| {
         let now = balance(at.account, &at.scene, currency, None);
+        let held_back = locks.iter().filter(|lock| lock.currency == currency);
         CashLine {
             currency,
             begin: period.cash.get(&currency).copied().unwrap_or_default(),
             change: changes.get(&currency).copied().unwrap_or_default(),
             ledger: now.cash,
             settled: now.settled(),
-            reserved: now.reserved,
+            reserved: held_back.map(|lock| lock.amount).sum(),
             accrued: at.account.accrued_interest(currency),
         }
     };
@@ -155,9 +157,13 @@ fn corporate_line(date: Date, event: &Event) -> Option<CorporateLine> {
     }
 }
 
-/// Open buys that hold back cash.
-fn working_buys<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'a> {
-    at.account.open_orders().filter(|order| order.terms.side.is_buy() && order.is_working())
+/// Open orders that are held against the account at the end of the date.
+fn working_orders<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'a> {
+    let (dates, end) = (at.orders, at.date);
+    let is_there = move |order: &&Order| {
+        dates.get(&order.id.number()).is_none_or(|date| *date <= end) && order.is_working()
+    };
+    at.account.open_orders().filter(is_there)
 }
 
 pub(super) fn cash_locks(at: &AtEnd<'_>) -> Vec<CashLock> {
@@ -171,17 +177,17 @@ pub(super) fn cash_locks(at: &AtEnd<'_>) -> Vec<CashLock> {
             fees: reserve.fees,
         }
     };
-    working_buys(at).map(lock).filter(|lock| !lock.amount.is_zero()).collect()
+    let buys = working_orders(at).filter(|order| order.terms.side.is_buy());
+    buys.map(lock).filter(|lock| !lock.amount.is_zero()).collect()
 }
 
 pub(super) fn share_locks(at: &AtEnd<'_>) -> Vec<ShareLock> {
-    let sales = at.account.open_orders().filter(|order| !order.terms.side.is_buy() && order.is_working());
     let lock = |order: &Order| ShareLock {
         order: order.id,
         symbol: order.symbol().clone(),
         quantity: order.remaining(),
     };
-    sales.map(lock).collect()
+    working_orders(at).filter(|order| !order.terms.side.is_buy()).map(lock).collect()
 }
 
 /// What a line needs to know of a security that may be sold by now.

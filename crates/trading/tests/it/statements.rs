@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use trading::statement::{ShareChange, Statement, StatementKind, made_at, statements};
 use trading::{
     Account, Command, Currency, Desk, Entry, Event, Money, OrderType, Quantity, Scene, Settings, Side, Terms,
-    balance,
+    TimeInForce, balance,
 };
 
 use crate::common::{Store, at, date, symbol, tables, venues};
@@ -236,6 +236,35 @@ fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
         assert_eq!(months, usize::from(from != "2026-04-02"), "{from}");
         assert!(dailies(&later).iter().all(|statement| statement.date >= date(from)));
     }
+}
+
+#[test]
+fn orders_of_two_markets_are_told_apart_where_their_dates_cross() {
+    let mut store = first_example();
+    store.rates.push((Currency::USD, date("2026-01-02"), trading::Rate::parse("7.8").unwrap()));
+    let apple = symbol("AAPL.US");
+    store.add(&apple, at(Market::Us, "2026-03-18 14:01"), &["190", "190", "189", "190", "50000"], None);
+    let mut client = Client::open(&store, &[(Currency::HKD, 500_000), (Currency::USD, 10_000)]);
+    client.advance(hk("2026-03-18 12:00"));
+    // In Hong Kong it is Thursday, in New York Wednesday: the second order is of an earlier date than the first.
+    let mut terms = Terms::new(symbol("700.HK"), Side::Buy, OrderType::Limit, Quantity::whole(100));
+    terms.price = Some(market::Price::parse("300").unwrap());
+    terms.time_in_force = TimeInForce::GoodTilCanceled;
+    client.act(hk("2026-03-19 01:00"), Command::submit(terms));
+    client.act(hk("2026-03-19 02:00"), buy("AAPL.US", 10, "200"));
+    client.advance(hk("2026-03-20 09:00"));
+    let all = made(&client.entries, &store, None, hk("2026-03-20 09:00"));
+    let seen: Vec<(String, Vec<u64>, Vec<u64>)> = all
+        .iter()
+        .map(|day| {
+            let traded = day.trades.iter().map(|trade| trade.order.number()).collect();
+            (day.date.to_string(), traded, day.cash_locks.iter().map(|lock| lock.order.number()).collect())
+        })
+        .collect();
+    let (wednesday, thursday) = ("2026-03-18".to_owned(), "2026-03-19".to_owned());
+    assert_eq!(seen, [(wednesday, vec![2], vec![]), (thursday, vec![], vec![1])]);
+    let usd = all[0].balances.iter().find(|line| line.currency == Currency::USD).unwrap();
+    assert_eq!((usd.ledger, usd.reserved), (client.account.cash(Currency::USD), Money::ZERO));
 }
 
 #[test]
