@@ -56,6 +56,16 @@ if need npm; then
     install "npm" "npm" npm
 fi
 
+# Statements as PDF have Chinese in them, and tests make some.
+has_chinese_font() {
+    for font in /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc /usr/share/fonts/truetype/wqy/wqy-microhei.ttc \
+        /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc /usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf; do
+        [ ! -f "$font" ] || return 0
+    done
+    return 1
+}
+has_chinese_font || install "font with Chinese characters" "fonts-noto-cjk or fonts-wqy-microhei" fonts-wqy-microhei
+
 if [ "${1-}" = --e2e ]; then
     # The browser in which the pages are tested; CHANDLER_E2E_CHROMIUM names another one.
     if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium ]; then

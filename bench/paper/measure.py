@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The paper account, measured: `measure.py BENCH CHANDLER WORK [engine|fleet|submit|assets …]` prints one table for each part.
+"""The paper account, measured: `measure.py BENCH CHANDLER WORK [engine|fleet|submit|assets|statements …]` prints one table for each part.
 
 `BENCH` and `CHANDLER` are release executables, `WORK` is a folder for what is made. Other engines run in the Python that runs this.
 Nothing is asserted but that engines with the same rules fill the same orders from the same candles at the same prices.
@@ -104,7 +104,15 @@ def assets(bench, chandler, work):
     table(["", "p50 ms", "p99", "worst", "the first", "goal", "bytes"], rows)
 
 
-PARTS = {"engine": engine, "fleet": fleet, "submit": submit, "assets": assets}
+def statements(bench, chandler, work):
+    rows = []
+    for _, entries, trades, made, first, again in lines(bench, "paper", "statements", work):
+        rows.append([entries, trades, made, first, f"2 s: {goal(float(first) <= 2)}", again])
+    print("Statements of a year, made when the list is asked for:\n")
+    table(["entries", "trades", "statements", "all made, s", "goal", "listed again, s"], rows)
+
+
+PARTS = {"engine": engine, "fleet": fleet, "submit": submit, "assets": assets, "statements": statements}
 
 
 def main():

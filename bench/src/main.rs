@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
                  bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N] | \
-                 bench paper engine|fleet|submit WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK"
+                 bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK"
             );
             return ExitCode::from(2);
         }

@@ -357,6 +357,19 @@ describe('the portfolio as it is seen', () => {
       await visitor.look('portfolio-equity');
     });
   });
+
+  it('has the statement of a day that is over, as a file in the language of the browser', async () => {
+    for (const [locale, name] of [['en-GB', 'Daily statement of 2026-11-12 as PDF'], ['zh-HK', '2026-11-12 日結單 PDF']]) {
+      await at('Jo Beacon', '/portfolio', async (page, visitor) => {
+        const button = section(page, 'statements').getByRole('button', { name });
+        await button.waitFor();
+        const [file] = await Promise.all([page.waitForEvent('download'), button.press('Enter')]);
+        assert.equal(file.suggestedFilename(), 'statement-daily-20261112.pdf');
+        await visitor.look(`portfolio-statements-${locale}`);
+        await isSame(page);
+      }, { locale });
+    }
+  });
 });
 
 describe('the chart of an account that trades', () => {

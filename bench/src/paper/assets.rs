@@ -36,7 +36,7 @@ pub(crate) fn run(chandler: &str, work: &Path, size: Size) -> anyhow::Result<()>
     let store = dir.to_str().context("a path that is no text")?;
     let token = server::account(chandler, store, 0)?;
     let account = house.accounts.account_named(&server::account_name(0))?.context("no account")?;
-    let past = live(&house, account.id, &world)?;
+    let past = live(&house, account.id, &world, EVERY)?;
     drop(house);
     let server = Server::start(chandler, store, 64, &token)?;
     let mut client = HttpClient::connect(server.http(), &token)?;
@@ -51,12 +51,13 @@ pub(crate) fn prepare(work: &Path, size: Size) -> anyhow::Result<Past> {
     let world = World::new(size.securities, size.past_days)?;
     let house = House::build(&work.join("assets"), &world)?;
     let id = house.account(0, Timestamp(world.stamp(0)?.0 - 60))?;
-    live(&house, id, &world)
+    live(&house, id, &world, EVERY)
 }
 
-/// Lets an account live through a plan in memory, and writes its journal as if it had lived through it here.
-fn live(house: &House, id: AccountId, world: &World) -> anyhow::Result<Past> {
-    let (plan, tables) = (Plan::new(world, EVERY)?, Tables::built_in()?);
+/// Lets an account live through a plan in memory, and writes its journal as if it had lived through it here. `every` are the minutes
+/// between two orders of a security.
+pub(crate) fn live(house: &House, id: AccountId, world: &World, every: usize) -> anyhow::Result<Past> {
+    let (plan, tables) = (Plan::new(world, every)?, Tables::built_in()?);
     let (desk, mut reader) = (Desk::new(world, &tables), house.reader()?);
     let first = moment(Timestamp(world.stamp(0)?.0 - 60));
     let cash = Command::Deposit { currency: Currency::USD, amount: Money::whole(1_000_000_000) };

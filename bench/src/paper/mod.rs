@@ -1,5 +1,5 @@
 //! What the paper account costs: its engine beside other engines, a minute of the market for many accounts, orders that are on the disk
-//! when they are answered, and questions about an account with a long past.
+//! when they are answered, questions about an account with a long past, and its statements.
 
 mod accounts;
 mod assets;
@@ -7,6 +7,7 @@ pub(crate) mod client;
 mod engine;
 mod fleet;
 mod plan;
+mod statements;
 mod submit;
 pub(crate) mod times;
 mod world;
@@ -66,8 +67,11 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
         ["engine", work] => engine::run(Path::new(work), size),
         ["fleet", work] => fleet::run(Path::new(work), size),
         ["submit", work] => submit::run(Path::new(work), size),
+        ["statements", work] => statements::run(Path::new(work), size),
         ["assets", chandler, work] => assets::run(chandler, Path::new(work), size),
-        _ => bail!("usage: bench paper engine|fleet|submit WORK | bench paper assets CHANDLER WORK"),
+        _ => {
+            bail!("usage: bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK")
+        }
     }
 }
 
@@ -79,7 +83,7 @@ mod tests {
     #[test]
     fn the_bench_of_the_paper_account_runs() {
         let work = tempfile::tempdir().unwrap();
-        for part in [engine::run, fleet::run, submit::run] {
+        for part in [engine::run, fleet::run, submit::run, statements::run] {
             part(work.path(), TINY).unwrap();
         }
         assert!(assets::prepare(work.path(), TINY).unwrap().entries > 100);

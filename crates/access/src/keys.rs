@@ -1,5 +1,5 @@
-//! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens and
-//! device cookies.
+//! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens, device
+//! cookies and download addresses.
 //!
 //! `secret.key` holds 32 random bytes. A copy of the database alone thus reveals no secret, and neither does a copy of
 //! the key file alone. Every use has a key of its own, derived with a label, so that no use can be played
@@ -25,6 +25,7 @@ const SEAL_LABEL: &[u8] = b"chandler app secret 1";
 const SESSION_LABEL: &[u8] = b"chandler session 1";
 const FORM_LABEL: &[u8] = b"chandler form 1";
 const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
+const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
 /// First byte of what is sealed, so that another cipher can follow one day.
 const SEAL_VERSION: u8 = 1;
 /// Long enough to be drawn by chance for every secret there will ever be.
@@ -38,6 +39,7 @@ pub(crate) struct Keys {
     session: Key,
     form: Key,
     user_code: Key,
+    download: Key,
 }
 
 impl std::fmt::Debug for Keys {
@@ -89,6 +91,7 @@ impl Keys {
             session: derive(SESSION_LABEL),
             form: derive(FORM_LABEL),
             user_code: derive(USER_CODE_LABEL),
+            download: derive(DOWNLOAD_LABEL),
         }
     }
 
@@ -155,6 +158,16 @@ impl Keys {
 
     pub(crate) fn is_form_tag(&self, parts: &[&[u8]], tag: &[u8; TAG_BYTES]) -> bool {
         mac(&self.form, parts).verify_truncated_left(tag).is_ok()
+    }
+
+    /// The signature of an address from which a file may be fetched.
+    pub(crate) fn download_tag(&self, parts: &[&[u8]]) -> [u8; 32] {
+        mac(&self.download, parts).finalize().into_bytes().into()
+    }
+
+    /// Whether it is right, in a time that does not depend on how wrong it is.
+    pub(crate) fn is_download_tag(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+        mac(&self.download, parts).verify_slice(tag).is_ok()
     }
 }
 

@@ -26,6 +26,7 @@ mod caller;
 mod calls;
 mod code_guesses;
 mod connection;
+mod download;
 mod error;
 mod failures;
 mod guests;
@@ -77,6 +78,7 @@ pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, Sig
 pub use caller::Caller;
 pub use calls::CallRule;
 pub use connection::{Connection, ConnectionId};
+pub use download::{Download, DownloadRefused};
 pub use error::{AccessError, Denial};
 pub use identify::Recognized;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};

@@ -80,6 +80,8 @@ enum Command {
     Cashflow(command::cashflow::Arguments),
     /// List and change what an account follows, in groups
     Watchlist(command::watchlist::Arguments),
+    /// List, show and download the statements of a paper account, of dates and of months
+    Statement(command::statement::Arguments),
     /// Show the market's clock of a server, or move one that stands
     Clock(command::clock::Arguments),
     /// Show what accounts have used this month, at which level, and why
@@ -168,6 +170,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Executions(arguments) => command::executions::run(&arguments, surroundings),
         Command::Cashflow(arguments) => command::cashflow::run(&arguments, surroundings),
         Command::Watchlist(arguments) => command::watchlist::run(&arguments, surroundings),
+        Command::Statement(arguments) => command::statement::run(&arguments, surroundings),
         Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),

@@ -29,6 +29,10 @@ pub enum PaperError {
     Short { account: i64, number: u64 },
     #[error("an entry for the journal of account {account} cannot be written: {source}")]
     Write { account: i64, source: serde_json::Error },
+    #[error("the statement of account {account} of {date} cannot be read")]
+    Statement { account: i64, date: market::Date },
+    #[error("the statement of account {account} of {date} cannot be kept: it is too long")]
+    StatementLong { account: i64, date: market::Date },
     /// Others changed it each time that something was decided.
     #[error("the journal of account {account} is being changed by others, again and again")]
     Contended { account: i64 },

@@ -54,6 +54,11 @@ impl<'a> StoreFeed<'a> {
         self.failed.borrow_mut().take().map_or(Ok(made), Err)
     }
 
+    /// What is stored of a security, for its names.
+    pub(crate) fn stored_security(&self, symbol: &Symbol) -> Option<store::Security> {
+        self.ask(|reader| Ok(reader.view().security(symbol)?))
+    }
+
     /// An answer of the store; nothing once something has failed.
     fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
         if self.failed.borrow().is_some() {

@@ -8,7 +8,7 @@
 //! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
 //! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
 //! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
-//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
+//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
 
 mod arrivals;
 mod attempt;
@@ -35,6 +35,10 @@ mod rates;
 mod reason;
 mod service;
 mod snapshot;
+mod statement_document;
+mod statement_file;
+mod statement_rows;
+mod statements;
 mod story;
 mod tallies;
 mod terms_words;
@@ -56,6 +60,14 @@ pub use operator_words::{Exchanged, in_words};
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
 pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};
+pub use statement_document::{CHANNEL, StatementDocument};
+pub use statement_rows::{
+    AccountBalance, AccountBalanceChange, AccountBalanceChangeSum, AccountBalanceLock, AccountBalanceLockSum,
+    AccountBalanceSum, Corp, EquityHolding, EquityHoldingChange, EquityHoldingChangeSum, EquityHoldingLock,
+    EquityHoldingLockSum, EquityHoldingSum, Interest, StatementAsset, StatementFee, StatementMember, Trade,
+    TradeSum,
+};
+pub use statements::{SeenStatements, StatementId, StatementList};
 pub use store::JournalCut;
 pub use story::{Step, Story, StoryCandle, StoryFill, story};
 pub use travel::{Standing, Travel};

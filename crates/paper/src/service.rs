@@ -298,7 +298,7 @@ impl Paper {
     }
 
     /// Does something to an account in its turn, and returns when what came of it is on the disk.
-    fn change<T>(
+    pub(crate) fn change<T>(
         &self,
         id: AccountId,
         (reader, clock): (&mut Reader, &dyn Clock),

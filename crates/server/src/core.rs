@@ -15,7 +15,7 @@ use market::{FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use trading::Tables;
 
@@ -82,6 +82,8 @@ pub(crate) struct Core {
     pub(crate) paper_levels: PaperLevels,
     /// What people write about securities.
     pub(crate) community: Community,
+    /// Begins a look for statements that are due: the market's clock was moved.
+    pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
@@ -124,6 +126,7 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
+            statements_due: Arc::default(),
             store,
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),

@@ -138,6 +138,8 @@ impl Server {
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
         site.connections_max = settings.connections_max;
+        site.statement_link_s = settings.statement_link_seconds;
+        site.statement_font.clone_from(&settings.statement_font);
         site.unproven = UnprovenPlaces::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
         site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);

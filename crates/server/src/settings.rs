@@ -1,6 +1,7 @@
 //! The settings of the server.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
@@ -43,6 +44,10 @@ pub struct Settings {
     pub audit_retention_days: Option<NonZeroU32>,
     /// Whether the assets and orders of paper accounts count for levels.
     pub levels_from_paper: bool,
+    /// How long the address of a statement is good, in seconds.
+    pub statement_link_seconds: u32,
+    /// The font for Chinese in statements as PDF; `None` for one of the usual places.
+    pub statement_font: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -65,6 +70,8 @@ impl Default for Settings {
             tables: None,
             audit_retention_days: None,
             levels_from_paper: false,
+            statement_link_seconds: 600,
+            statement_font: None,
         }
     }
 }

@@ -45,12 +45,12 @@ pub use accounts::{
     AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
     DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
     Hash, Hiding, JournalCut, JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest,
-    NewAccountRow, NewDevice, NewReply, NewTokens, NewTopic, OrderReport, PageOf, PaperAssets, PaperTally,
-    Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReplyHistory,
-    ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow,
-    Rewind, RewindOutcome, RightRow, SNAPSHOT_BYTES_MAX, Spend, TallyDays, TokenKind, TokenRow, TopicId,
-    TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup, WatchlistId, WatchlistIds,
-    Watchlists,
+    NewAccountRow, NewDevice, NewReply, NewStatement, NewTokens, NewTopic, OrderReport, PageOf, PaperAssets,
+    PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome,
+    ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, ReportedAssetsRow, ReportedHolding,
+    ReportedOrdersRow, Rewind, RewindOutcome, RightRow, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend,
+    StatementBatch, StatementKey, StatementQuery, TallyDays, TokenKind, TokenRow, TopicId, TopicList,
+    TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
 };
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{

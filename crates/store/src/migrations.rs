@@ -51,6 +51,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         text: include_str!("../migrations/sqlite-accounts/0006_paper_levels.sql"),
     },
     Migration {
+        version: 7,
+        name: "statements",
+        text: include_str!("../migrations/sqlite-accounts/0007_statements.sql"),
+    },
+    Migration {
         version: 8,
         name: "watchlists",
         text: include_str!("../migrations/sqlite-accounts/0008_watchlists.sql"),

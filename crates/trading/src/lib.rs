@@ -19,10 +19,9 @@
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, what a candle does, sub-orders, profit |
-//! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
+//! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; an order's story is told by `paper`, out of these entries |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. A statement is a reading
-//! of the journal by book date, and comes later.
+//! Rules are those of the engine specification; comments name a rule only where its reason is not plain.
 //!
 //! Where the specification leaves something open:
 //!
@@ -49,6 +48,7 @@
 //! | what a grid built | follows splits; sold at a bound as far as the account still has it free |
 //! | a suspended grid | does not sleep; one that is replaced wakes, and keeps the day it ends with |
 //! | a grid's open orders while orders cannot be cancelled | stay, and so does the grid: its cancellation is refused |
+//! | what is booked on a date whose statement is made already | is in the next one; what was prepared before the first request is in the first |
 //! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;
@@ -90,6 +90,7 @@ mod roll;
 mod scene;
 mod sessions;
 mod settings;
+pub mod statement;
 pub mod tables;
 mod tape;
 mod terms;

@@ -57,6 +57,11 @@ impl Money {
         Plain::new(div_round(self.0, CENT), 2, 2)
     }
 
+    /// Exact, with at least two decimals: texts of parts add up to the text of the whole.
+    pub fn exact_text(self) -> Plain {
+        Plain::new(self.0, DECIMALS, 2)
+    }
+
     /// What of it falls to one unit of a quantity, exact, in millionths: the unit of prices. None of it falls to nothing.
     pub fn per(self, quantity: Quantity) -> Fraction {
         Fraction::new(self.0, i128::from(quantity.units()))

@@ -33,6 +33,7 @@ pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod restore;
 pub(crate) mod serve;
+pub(crate) mod statement;
 pub(crate) mod time;
 pub(crate) mod topic;
 pub(crate) mod trade;

@@ -24,6 +24,8 @@ const CACHE_MB_MAX: u32 = 1 << 20;
 const RATE_MAX: u32 = 1_000_000;
 /// A hundred years.
 const RETENTION_DAYS_MAX: u32 = 36_500;
+/// A week: whoever has an address for longer may as well sign in.
+const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
 /// Sixteen gigabytes of answers for one account are a mistake.
@@ -280,6 +282,18 @@ keys! {
             flag: "levels-from-paper", variable: "CHANDLER_LEVELS_FROM_PAPER", value: "true|false",
             choices: &["true", "false"],
             help: "Whether assets and orders of paper accounts count for levels",
+        }
+        /// How many seconds the address of a statement is good (docs/statements.md). Whoever has it needs no other proof.
+        statement_link_seconds: u32, of settings.statement_link_seconds, {
+            flag: "statement-link-seconds", variable: "CHANDLER_STATEMENT_LINK_SECONDS", value: "SECONDS",
+            help: "How long the address of a statement is good",
+            range: 1..=LINK_SECONDS_MAX,
+        }
+        /// A font file (TrueType or OpenType, also a collection) for Chinese in statements as PDF. Empty looks for those of Debian's
+        /// packages fonts-noto-cjk, fonts-wqy-microhei, fonts-wqy-zenhei and fonts-droid-fallback (docs/statements.md).
+        statement_font: String, of settings.statement_font, {
+            flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
+            help: "A font file for Chinese in statements as PDF",
         }
     }
 

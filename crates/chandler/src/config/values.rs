@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use access::{PkceRule, Region};
@@ -85,6 +86,17 @@ impl Setting<usize> for Mebibytes {
     fn to_setting(&self) -> usize {
         let mebibytes: usize = self.0.to_setting();
         mebibytes.saturating_mul(1 << 20)
+    }
+}
+
+/// A file that may be none.
+impl Setting<Option<PathBuf>> for String {
+    fn of(setting: &Option<PathBuf>) -> String {
+        setting.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
+    }
+
+    fn to_setting(&self) -> Option<PathBuf> {
+        (!self.is_empty()).then(|| self.into())
     }
 }
 

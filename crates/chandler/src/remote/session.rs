@@ -115,6 +115,13 @@ impl Session {
         if answer.is_success() { Ok((answer.body, answer.headers)) } else { Err(refused(answer)) }
     }
 
+    /// What is at an address that needs no other proof; the token stays here.
+    pub(crate) fn fetch(&self, url: &str) -> Result<Vec<u8>, ApiError> {
+        let request = Request::new(Method::Get, url.to_owned());
+        let answer = self.http.send(&request).map_err(ApiError::Unreachable)?;
+        if answer.is_success() { Ok(answer.body) } else { Err(refused(answer)) }
+    }
+
     /// Rows of a list that comes in pages, up to a number of them. `onward` is the parameter that takes an answer's `next`.
     pub(crate) fn rows(
         &self,

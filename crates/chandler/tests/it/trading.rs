@@ -142,6 +142,7 @@ fn whoever_only_asks_writes_nothing() {
         &["positions"],
         &["executions"],
         &["cashflow"],
+        &["statement", "list"],
         &["order", "list"],
         &["order", "why", &id],
     ] {
@@ -153,6 +154,39 @@ fn whoever_only_asks_writes_nothing() {
     // So the account can go on from where it was.
     world.ok(&at(RESTING, &["order", "cancel", &id]));
     assert_eq!(world.json(&at(LATER, &["order", "show", &id]))["status"], "CanceledStatus");
+}
+
+#[test]
+fn a_statement_is_listed_shown_and_written_into_a_file() {
+    const OVER: &str = "2026-03-19T09:00:00+08:00";
+    let world = world();
+    buy(&world, BEFORE, &["200", "--limit", "306"]);
+    assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
+    let (code, told) = world.fails(&at(LATER, &["statement", "show"]));
+    assert!(code == 1 && told.contains("there is no daily statement yet"), "{told}");
+    let row = json!({"dt": 20_260_318, "file_key": "/statement_data/data/lb/1/20260318/1.json"});
+    assert_eq!(world.json(&at(OVER, &["statement", "list"])), json!({"list": [row]}));
+    assert!(world.ok(&at(OVER, &["statement", "list", "--monthly"])).contains("no statements yet"));
+    let shown = world.ok(&at(OVER, &["statement", "show"]));
+    for words in ["438,875.25", "-61,124.75 HKD", "Lamp & Wick", "2026-03-20", "bought"] {
+        assert!(shown.contains(words), "{words:?} is not in\n{shown}");
+    }
+    for (format, begins) in [("json", "{\"GeneratedAt\""), ("pdf", "%PDF-")] {
+        let path = world.path(&format!("statement.{format}"));
+        let out = path.to_str().unwrap();
+        world.ok(&at(OVER, &["statement", "download", "2026-03-18", "--format", format, "-o", out]));
+        assert!(std::fs::read(&path).unwrap().starts_with(begins.as_bytes()), "{format}");
+    }
+    let wrong = [
+        &["statement", "show", "20260231"][..],
+        &["statement", "list", "--start", "soon"],
+        &["statement", "list", "-n", "0"],
+        &["statement", "list", "-n", "1001"],
+        &["statement", "download", "--lang", "de"],
+    ];
+    for arguments in wrong {
+        assert_eq!(world.fails(&at(OVER, arguments)).0, 2, "{arguments:?}");
+    }
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn a_server_answers_what_the_store_does() {
     server.token = operator;
     assert_eq!(there(&server, &["clock"])["pace"], "standing");
     assert_eq!(there(&server, &["clock", "+105s"])["now"], "2026-03-18T02:02:00Z");
-    server.token = ann;
+    let operator = std::mem::replace(&mut server.token, ann);
     for question in [
         &["order", "list"][..],
         &["order", "list", "--history"],
@@ -258,6 +258,17 @@ fn a_server_answers_what_the_store_does() {
     }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
+    // On the next morning the day has a statement, which the store shows without a server, too.
+    let ann = std::mem::replace(&mut server.token, operator);
+    there(&server, &["clock", "2026-03-19T01:00:00Z"]);
+    server.token = ann;
+    for question in [&["statement", "list"][..], &["statement", "show"], &["statement", "show", "2026-03-18"]]
+    {
+        let here = local("2026-03-19T09:00:00+08:00", question);
+        assert_eq!(there(&server, question), here, "{question:?}");
+    }
+    let none = server.run(&world, &["statement", "show", "2026-03-17"]);
+    assert!(none.stderr.contains("there is no daily statement of 2026-03-17"), "{}", none.stderr);
 }
 
 /// G1 of the specification, an account with half a million and an operator.

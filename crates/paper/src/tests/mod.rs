@@ -9,6 +9,7 @@ mod orders;
 mod preview;
 mod refused;
 mod shared;
+mod statements;
 mod story;
 mod tallies;
 mod travel;

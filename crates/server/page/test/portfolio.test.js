@@ -8,6 +8,7 @@ import { Live } from '../src/live.js';
 import { periodNamed } from '../src/periods.js';
 import { placed, pointsOf } from '../src/portfolio/equity.js';
 import { AccountState, dayOf } from '../src/portfolio/state.js';
+import { dashed, listOf, pathOf } from '../src/portfolio/statements.js';
 import { directionOf, feeWords, isOpen, priceWords, statusWords } from '../src/portfolio/words.js';
 import { Trades, arrowsOf, placeFills } from '../src/trades.js';
 
@@ -98,6 +99,7 @@ function server() {
     '/v1/trade/order/today': () => ({ orders: told.today }),
     '/v1/trade/order/history': () => ({ orders: told.history, has_more: told.isMore }),
     '/v1/asset/cashflow': () => ({ list: [] }),
+    '/v1/statement/list': () => ({ list: [] }),
   };
   const ask = async (path) => {
     const name = path.split('?')[0];
@@ -115,7 +117,7 @@ test('lists are asked for when something has happened, and the price of a look i
   told.today = [order(2, 'NewStatus', 200)];
   told.history = [order(1, 'FilledStatus')];
   assert.equal(await state.refresh(), true);
-  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'portfolio', 'today']);
+  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['2'], ['1']]);
   told.at += 60;
   assert.equal(await state.refresh(), false);
@@ -127,7 +129,7 @@ test('lists are asked for when something has happened, and the price of a look i
   // The next day: one has ended meanwhile and is no longer among today's, which the history knows.
   Object.assign(told, { at: told.at + 86_400, entries: 7, today: [], history: [order(3, 'ExpiredStatus', 300), order(2, 'FilledStatus', 200)] });
   await state.refresh();
-  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'portfolio', 'today']);
+  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [[], ['3', '2', '1']]);
   // A rate has come: days have a value that had none.
   told.totals = { net_assets: '1' };
@@ -137,6 +139,13 @@ test('lists are asked for when something has happened, and the price of a look i
   Object.assign(told, { at: told.at - 86_400, entries: 4, history: [] });
   await state.refresh();
   assert.deepEqual(ids(state.orders), []);
+});
+
+test('statements of dates and months are one list, newest first', () => {
+  const row = (dt) => ({ dt, file_key: `/${dt}.json` });
+  const all = listOf({ daily: [row(20260401), row(20260331)], monthly: [row(20260331)] });
+  assert.deepEqual(all.map(({ dt, kind }) => [dashed(dt), kind]), [['2026-04-01', 'daily'], ['2026-03-31', 'daily'], ['2026-03-31', 'monthly']]);
+  assert.equal(pathOf('https://candles.example.com/api/files/statement/1-1-20260318.pdf?sig=x'), '/files/statement/1-1-20260318.pdf?sig=x');
 });
 
 test('what could not be asked for is asked for again', async () => {

@@ -22,6 +22,7 @@ mod policy_tests;
 mod quote;
 mod routes;
 mod sent;
+mod statement;
 mod strict;
 #[cfg(test)]
 pub(crate) mod tests;

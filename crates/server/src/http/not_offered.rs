@@ -113,7 +113,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/assets/pl/realized"),
         ],
     ),
-    trading("statements", &[("GET", "/v1/statement/list"), ("GET", "/v1/statement/download")]),
     feature(
         "shared lists",
         &[

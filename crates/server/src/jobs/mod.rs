@@ -9,6 +9,7 @@ mod paper_accounts;
 mod paper_levels;
 mod retention;
 mod runner;
+mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub(crate) use runner::Runner;
 pub(crate) fn of_server(core: &Arc<Core>, tls: Option<&Arc<Tls>>, settings: &Settings) -> Vec<Job> {
     let mut jobs = vec![changes::job(core), expiry::job(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_levels::job(core)]);
+    jobs.push(statements::job(core));
     jobs.extend(settings.audit_retention_days.map(|days| retention::job(core, days)));
     jobs.extend(tls.map(|tls| certificate::job(core, tls)));
     jobs

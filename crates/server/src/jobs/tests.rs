@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use super::runner::{Runner, jittered};
-use super::{changes, expiry, of_server, paper_levels, retention};
+use super::{changes, expiry, of_server, paper_levels, retention, statements};
 use crate::core::Core;
 use crate::metrics::{JobName, JobOutcome};
 use crate::settings::Settings;
@@ -301,5 +301,38 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     sleep(SECOND).await;
     assert_eq!(runs(&plain, JobName::PaperLevels), [1, 0, 0]);
     assert!(sunday().is_empty(), "{:?}", sunday());
+    runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn statements_are_made_when_an_account_has_come_so_far() {
+    let dir = store();
+    let clock = Arc::new(AtomicI64::new(NOW.0));
+    let shown = clock.clone();
+    let market = move || AsOf::Replay(Timestamp(shown.load(Ordering::Relaxed)));
+    let store = Store::open(dir.path(), store::Access::Read).unwrap();
+    let access = Access::open(dir.path(), NOW).unwrap();
+    let history = History::new(Venues::built_in().unwrap());
+    let core = Arc::new(Core::new(store, history, access, 0, Arc::new(market), Arc::new(|| NOW)));
+    let new = NewAccount::named("ann", Terms::default());
+    let id = core.access.create(&new, &Actor::Operator, NOW).unwrap().account_id;
+    let begin = |reading: &paper::Reading<'_>| reading.account.began();
+    core.with_reader(|reader| core.paper.read(id, (reader, core.paper_moment()), begin)).unwrap();
+    let last = || core.access.journals().last_statement(id, 1).unwrap().map(|date| date.to_string());
+    let runner = Runner::start(&core, vec![statements::job(&core)]);
+    sleep(SECOND).await;
+    // Sunday in Hong Kong; the account stays where it is, however far the clock goes.
+    clock.fetch_add(3 * 86_400, Ordering::Relaxed);
+    core.statements_due.notify_one();
+    sleep(SECOND).await;
+    assert_eq!(last(), None);
+    let advanced = core.with_reader(|reader| {
+        core.paper.advance(&[id], (reader, &*core));
+        Ok::<_, paper::PaperError>(())
+    });
+    advanced.unwrap();
+    core.statements_due.notify_one();
+    sleep(SECOND).await;
+    assert_eq!(last().as_deref(), Some("2026-11-17"));
     runner.stop().await;
 }

@@ -41,8 +41,8 @@ pub(crate) const CODES: [(u16, u64, &str); 27] = [
     (
         403,
         NOT_AUTHORISED,
-        "the access token was issued without the scope of this call, the call is for operators, the account is read-only, may not write topics, or a \
-         browser's session came without its x-csrf or from another site",
+        "the access token was issued without the scope of this call, the call is for operators, the account is read-only or may not \
+         write topics, a browser's session came without its x-csrf or from another site, or a download address has expired or was changed",
     ),
     (403, SIGNATURE_INVALID, "the signature does not match, or the clock is more than 300 seconds off"),
     (403, KEY_UNKNOWN, "the app key is unknown"),
@@ -75,7 +75,8 @@ pub(crate) const CODES: [(u16, u64, &str); 27] = [
     (
         501,
         code::SERVER,
-        "a command or a path of the SDKs that is not offered; the message says what. Those paths are not listed here",
+        "a command or a path of the SDKs that is not offered, or something that this server was not set up for; the message says \
+         what. The paths that are not offered are not listed here",
     ),
 ];
 

@@ -209,6 +209,16 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
+    /// A download address that is not one of ours, or not any more.
+    pub(crate) fn download_refused(text: impl Into<String>) -> Problem {
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// What this server could do if it had been set up for it.
+    pub(crate) fn not_set_up(text: impl Into<String>) -> Problem {
+        Problem::new(501, wire::code::SERVER, text)
+    }
+
     pub(crate) fn from_paper(error: PaperError) -> Problem {
         match error {
             PaperError::Refused(refusal) => Problem::trade_refused(&refusal),

@@ -3,6 +3,7 @@
 //! OpenAPI document ([`doc`]). The kit knows no endpoint and no page.
 
 pub(crate) mod allowance;
+pub(crate) mod base_url;
 mod bodies;
 mod call;
 mod claims;

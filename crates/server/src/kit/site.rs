@@ -1,5 +1,6 @@
 //! The state that all of HTTP shares besides the core: public address and listeners, limits for callers, and caches.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,9 @@ pub(crate) struct Site {
     /// In a demonstration: the account of local callers who have not signed in.
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
+    /// How long an address for a statement is good, in seconds, and the font for Chinese.
+    pub(crate) statement_link_s: u32,
+    pub(crate) statement_font: Option<PathBuf>,
     searches: Pace,
     lists: Pace,
     trades: Pace,
@@ -99,6 +103,8 @@ impl Site {
             nobody_is_local: false,
             guest: None,
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
+            statement_link_s: Settings::default().statement_link_seconds,
+            statement_font: None,
             searches: Pace::new(SEARCHES_MAX, SEARCHES_EACH),
             lists: Pace::new(LISTS_MAX, LISTS_EACH),
             trades: Pace::new(TRADES_MAX, TRADES_EACH),

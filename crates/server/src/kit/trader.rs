@@ -1,7 +1,10 @@
 //! One request about the paper account of whoever asks.
 
 use market::Symbol;
-use paper::{Done, Equity, FlowQuery, GridPreview, GridStory, Moment, PaperError, Preview, Reading, Story};
+use paper::{
+    Done, Equity, FlowQuery, GridPreview, GridStory, Moment, PaperError, Preview, Reading, StatementId,
+    StatementList, Story,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
@@ -13,7 +16,7 @@ use super::site::Site;
 use crate::names::Names;
 
 /// What SDKs are told an account to trade on paper is.
-pub(crate) const CHANNEL: &str = "lb_papertrading";
+pub(crate) use paper::CHANNEL;
 
 pub(crate) struct Trader<'a> {
     site: &'a Site,
@@ -106,6 +109,14 @@ impl<'a> Trader<'a> {
         let id = self.admitted.account().id;
         let flows = core.with_reader(|reader| core.paper.flows(id, query, (reader, &**core)));
         flows.map_err(Problem::from_paper)
+    }
+
+    /// The statements of the account; those that are due are made.
+    pub(crate) fn statements(&self, list: &StatementList) -> Result<Vec<StatementId>, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let listed = core.with_reader(|reader| core.paper.statements(id, list, (reader, &**core)));
+        listed.map_err(Problem::from_paper)
     }
 
     /// What securities are called in the language of whoever asks.

@@ -200,6 +200,7 @@ label! {
         PaperAccounts => "paper_accounts",
         PaperListeners => "paper_listeners",
         PaperLevels => "paper_levels",
+        Statements => "statements",
     }
 }
 

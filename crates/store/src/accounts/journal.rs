@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use market::Timestamp;
 use rusqlite::Row;
 
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, tallies};
+use super::{
+    AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, paper_statements, tallies,
+};
 use crate::StoreError;
 use crate::count::{natural, signed};
 use crate::db::Db;
@@ -249,6 +251,7 @@ impl Accounts {
             };
             put_head(db, *account, &now)?;
             tallies::take_back(db, *account, *to)?;
+            paper_statements::take_back(db, *account, *to)?;
             audit::write(db, Some(*account), event, note)?;
             Ok(RewindOutcome::Done(now))
         })

@@ -35,6 +35,7 @@ pub use oauth_rows::{
     ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
     Redemption, TokenKind, TokenRow,
 };
+pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
@@ -57,6 +58,8 @@ mod oauth;
 mod oauth_rows;
 mod oauth_sql;
 mod opening;
+mod paper_statements;
+mod paper_statements_sql;
 mod people;
 mod people_sql;
 mod renewal;

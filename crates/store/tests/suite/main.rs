@@ -21,6 +21,7 @@ mod restore;
 mod restore_stopped;
 mod sealed;
 mod securities;
+mod statements;
 mod topics;
 mod transactions;
 mod watchlists;

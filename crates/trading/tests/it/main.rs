@@ -23,4 +23,5 @@ mod rules_sessions;
 mod rules_tables;
 mod rules_triggers;
 mod rules_wake;
+mod statements;
 mod world;

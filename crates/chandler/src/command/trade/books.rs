@@ -8,7 +8,8 @@ use anyhow::anyhow;
 use history::History;
 use market::{Market, Symbol, Timestamp, Zone};
 use paper::{
-    Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen, Travel,
+    Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen,
+    SeenStatements, StatementId, StatementList, Travel,
 };
 use store::{Reader, Store};
 use trading::{Command, SubmitGrid, Terms};
@@ -72,6 +73,27 @@ impl Books {
     ) -> Result<T, Failure> {
         let seen = self.paper.look(account.id, (&mut self.reader, self.moment), look);
         seen.map_err(|error| self.told(error))
+    }
+
+    /// The statements of an account as of now, newest first. Nothing is written.
+    pub(crate) fn statements(
+        &mut self,
+        account: &Account,
+        list: &StatementList,
+    ) -> Result<SeenStatements, Failure> {
+        let seen = self.paper.look_at_statements(account.id, list, (&mut self.reader, self.moment));
+        seen.map_err(|error| self.told(error))
+    }
+
+    /// The text of one of them.
+    pub(crate) fn statement(
+        &self,
+        account: &Account,
+        of: StatementId,
+        seen: &SeenStatements,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let text = self.paper.seen_statement(account.id, of, seen, self.moment.as_of.now());
+        text.map_err(|error| self.told(error))
     }
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {

@@ -2,8 +2,8 @@
 
 use access::Account;
 use anyhow::anyhow;
-use market::{Price, Symbol};
-use paper::Seen;
+use market::{Date, Price, Symbol};
+use paper::{Seen, StatementId, StatementList};
 use serde_json::{Value, json};
 use server::{
     cash_flow_document, execution_document, funds_document, order_detail_document, order_document,
@@ -16,7 +16,7 @@ use trading::{
 };
 
 use super::books::Books;
-use super::questions::{CashQuestion, OrdersQuestion, TradesQuestion};
+use super::questions::{CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
 use super::words::{NOT_FOUND, WHERE_ORDERS_ARE};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -177,6 +177,27 @@ impl Here {
         Ok(funds_document(&report))
     }
 
+    pub(super) fn statements(&mut self, question: &StatementsQuestion) -> Result<Value, Failure> {
+        let seen = self.books.statements(&self.account, &listed(question))?;
+        let row = |of: &StatementId| {
+            let dt = digits(of.date);
+            let (kind, account) = (of.kind.number(), self.account.id.0);
+            json!({"dt": dt, "file_key": format!("/statement_data/data/lb/{kind}/{dt:08}/{account}.json")})
+        };
+        Ok(json!({"list": seen.listed.iter().map(row).collect::<Vec<_>>()}))
+    }
+
+    /// The newest of a kind, or that of a date; `None` if there is none.
+    pub(super) fn statement(
+        &mut self,
+        question: &StatementsQuestion,
+        date: Option<Date>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let seen = self.books.statements(&self.account, &listed(question))?;
+        let of = seen.listed.iter().find(|of| date.is_none_or(|date| of.date == date)).copied();
+        of.map_or(Ok(None), |of| self.books.statement(&self.account, of, &seen))
+    }
+
     fn found(&mut self, id: OrderId) -> Result<Order, Failure> {
         let order = self.books.look(&self.account, |seen| seen.reading.account.order(id).cloned())?;
         order.ok_or_else(|| self.no_order(id))
@@ -185,6 +206,11 @@ impl Here {
     fn no_order(&self, id: OrderId) -> Failure {
         anyhow!("account {:?} has no order {id}: {WHERE_ORDERS_ARE}", self.account.name).into()
     }
+}
+
+fn listed(question: &StatementsQuestion) -> StatementList {
+    let StatementsQuestion { kind, from, limit } = *question;
+    StatementList { kind, from: from.unwrap_or(Date::ZERO), skip: 0, limit }
 }
 
 /// The last price of a position and what it is worth at it; nothing of a price that nobody knows.

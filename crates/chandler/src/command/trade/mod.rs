@@ -18,8 +18,8 @@ use trading::{Changes, GridId, GridRuleInput, OrderId, SubmitGrid, Terms};
 
 pub(crate) use books::{Books, told};
 pub(crate) use questions::{
-    CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, TradesQuestion, grid_id, grid_state,
-    order_id,
+    CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, StatementsQuestion, TradesQuestion,
+    grid_id, grid_state, order_id,
 };
 pub(crate) use words::in_flags;
 
@@ -195,6 +195,25 @@ impl Source {
         match self {
             Source::Here(here) => here.grid_triggers(id),
             Source::There(there) => there.grid_triggers(id),
+        }
+    }
+
+    pub(crate) fn statements(&mut self, question: &StatementsQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.statements(question),
+            Source::There(there) => there.statements(question),
+        }
+    }
+
+    /// The text of the newest of these statements, or of that of a date.
+    pub(crate) fn statement(
+        &mut self,
+        question: &StatementsQuestion,
+        date: Option<market::Date>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        match self {
+            Source::Here(here) => here.statement(question, date),
+            Source::There(there) => there.statement(question, date),
         }
     }
 

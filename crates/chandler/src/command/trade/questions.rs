@@ -1,8 +1,9 @@
-//! What is asked about orders, executions and cash.
+//! What is asked about orders, executions, cash and statements.
 
 use access::parse_instant;
 use clap::Args;
-use market::{Symbol, Timestamp};
+use market::{Date, Symbol, Timestamp};
+use trading::statement::StatementKind;
 use trading::{GridId, GridStatus, OrderId, OrderStatus, Side};
 
 use super::shown::grid_status;
@@ -73,6 +74,19 @@ pub(crate) struct TradesQuestion {
 pub(crate) struct CashQuestion {
     pub(crate) symbol: Option<Symbol>,
     pub(crate) between: Between,
+}
+
+/// Statements of a kind, newest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatementsQuestion {
+    pub(crate) kind: StatementKind,
+    pub(crate) from: Option<Date>,
+    pub(crate) limit: u32,
+}
+
+/// A date as lists of statements have it, 20260318.
+pub(crate) fn digits(date: Date) -> i32 {
+    i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day())
 }
 
 /// The id of an order, as a list shows it.

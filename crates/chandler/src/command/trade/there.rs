@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use anyhow::anyhow;
+use market::Date;
 use serde_json::{Map, Value, json};
 use trading::{Changes, Currency, OrderId, Terms, plain_price};
 
-use super::questions::{Between, CashQuestion, OrdersQuestion, TradesQuestion};
+use super::questions::{Between, CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
 use super::words::{NOT_FOUND, WHERE_ORDERS_ARE, in_flags};
 use crate::failure::Failure;
 use crate::output::printable;
@@ -197,6 +198,32 @@ impl There {
         let parameters: Vec<(&str, String)> =
             currency.iter().map(|currency| ("currency", currency.to_string())).collect();
         self.get("/v1/asset/account", &parameters)
+    }
+
+    pub(super) fn statements(&self, question: &StatementsQuestion) -> Result<Value, Failure> {
+        let StatementsQuestion { kind, from, limit } = question;
+        let mut parameters =
+            vec![("statement_type", kind.number().to_string()), ("limit", limit.to_string())];
+        parameters.extend(from.map(|from| ("start_date", digits(from).to_string())));
+        self.get("/v1/statement/list", &parameters)
+    }
+
+    /// The newest of a kind, or that of a date; `None` if there is none.
+    pub(super) fn statement(
+        &self,
+        question: &StatementsQuestion,
+        date: Option<Date>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let list = self.statements(question)?;
+        let is_it = |row: &&Value| date.is_none_or(|date| field(row, "dt") == &json!(digits(date)));
+        let row = rows(&list, "list").iter().find(is_it);
+        let Some(key) = row.and_then(|row| field(row, "file_key").as_str()) else { return Ok(None) };
+        let answer = self.get("/v1/statement/download", &[("file_key", key.to_owned())])?;
+        let url = field(&answer, "url").as_str().unwrap_or_default();
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            return Err(anyhow!("{}: gave no address for the statement", self.session.url.as_str()).into());
+        }
+        self.session.fetch(url).map(Some).map_err(|error| self.session.told(error))
     }
 
     pub(super) fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {

@@ -1,5 +1,5 @@
-// The paper account: assets, what it was worth day by day, positions, orders with their reasons, movements of cash, and a ticket for
-// new orders. Start here; each part has a file in `portfolio/`.
+// The paper account: assets, what it was worth day by day, positions, orders with their reasons, movements of cash, statements, and a
+// ticket for new orders. Start here; each part has a file in `portfolio/`.
 
 import { ask } from '../api.js';
 import { el } from '../dom.js';
@@ -14,6 +14,7 @@ import { flowsSheet } from '../portfolio/flows.js';
 import { openOrdersSheet, pastOrdersSheet } from '../portfolio/orders.js';
 import { positionsSheet } from '../portfolio/positions.js';
 import { AccountState } from '../portfolio/state.js';
+import { statementsSheet } from '../portfolio/statements.js';
 import { Ticket } from '../portfolio/ticket.js';
 import { statusWords } from '../portfolio/words.js';
 import { hongKongInstant } from './table.js';
@@ -51,6 +52,7 @@ async function fill() {
     openOrdersSheet(on),
     pastOrdersSheet(on, more(() => state.moreOrders())),
     flowsSheet(more(() => state.moreFlows())),
+    statementsSheet(),
   ];
   const show = () => {
     for (const sheet of [...sheets, ticket]) sheet.show(state);

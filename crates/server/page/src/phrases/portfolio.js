@@ -87,6 +87,19 @@ export const phrase = phrasesOf({
   amount: ['Amount', '金额', '金額'],
   about: ['About', '说明', '說明'],
 
+  statements: ['Statements', '结单', '結單'],
+  no_statements: [
+    'None yet: the statement of a date is made at 09:00 in Hong Kong on the day after.',
+    '尚无结单：每日结单于次日香港时间 09:00 生成。',
+    '尚無結單：每日結單於次日香港時間 09:00 生成。',
+  ],
+  date: ['Date', '日期', '日期'],
+  file: ['File', '文件', '檔案'],
+  daily: ['Daily', '日结单', '日結單'],
+  monthly: ['Monthly', '月结单', '月結單'],
+  statement_as: ['{0} statement of {1} as {2}', '{1} {0} {2}', '{1} {0} {2}'],
+  statement_failed: ['The statement could not be fetched: {0}', '未能取得结单：{0}', '未能取得結單：{0}'],
+
   ticket: ['New order', '下单', '下單'],
   read_only: ['This account may look at its orders, not change them.', '此账户只能查看订单，不能更改。', '此帳戶只能查看訂單，不能更改。'],
   symbol: ['Security: code or name', '证券：代码或名称', '證券：代碼或名稱'],

@@ -12,6 +12,7 @@ const DAY_S = 86_400;
 export class AccountState {
   constructor(ask) {
     Object.assign(this, { ask, now: undefined, equity: undefined, flows: [], hasMoreFlows: false, flowsShown: ROWS_A_PAGE });
+    this.statements = { daily: [], monthly: [] };
     this.forget();
   }
 
@@ -39,6 +40,7 @@ export class AccountState {
     if (hasHappened || isNextDay) asked.push(this.askToday(now, isNew), this.askFlows(now));
     // With a rate that has come, or is gone, other days have a value.
     if (isNextDay || !before.totals !== !now.totals) asked.push(this.askEquity());
+    if (isNextDay) asked.push(this.askStatements());
     await Promise.all(asked);
     // Only now, so that what could not be asked for is asked for again.
     this.now = now;
@@ -47,6 +49,13 @@ export class AccountState {
 
   async askEquity() {
     this.equity = await this.get('/v1/asset/equity');
+  }
+
+  /** Those of the last weeks and months; a new one is made when a day has begun. */
+  async askStatements() {
+    const list = async (type) => (await this.get(`/v1/statement/list?statement_type=${type}&limit=${ROWS_A_PAGE}`)).list;
+    const [daily, monthly] = await Promise.all([list(1), list(2)]);
+    this.statements = { daily, monthly };
   }
 
   async askToday(now, isNew) {

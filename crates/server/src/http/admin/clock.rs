@@ -57,6 +57,7 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     // What happens to accounts meanwhile is told to those who listen, without their asking.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();
+    core.statements_due.notify_one();
     Ok(shown(core))
 }
 

@@ -1,16 +1,15 @@
-//! Authorization server metadata (RFC 8414), and the base URL of this service.
+//! Authorization server metadata (RFC 8414).
 
 use access::{AUTH_METHODS, SCOPE, grant_type};
-use hyper::header::HOST;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer;
 use crate::kit::Site;
+pub(super) use crate::kit::base_url::base_url as base;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
 use crate::kit::paths::AUTHORIZE;
 use crate::kit::{Answer, Call};
-use crate::own_names::own_host;
 
 pub(super) const DOC: Doc = Doc::new(Tag::OAuth, "oauthMetadata", "What OAuth offers here (RFC 8414)")
     .answers(&[AnswerDoc::ok("The metadata", &[Media::json::<OAuthMetadata>()])]);
@@ -53,15 +52,4 @@ pub(super) fn describe(call: &Call<'_>, site: &Site) -> Answer {
             code_challenge_methods_supported: vec!["S256", "plain"],
         },
     )
-}
-
-/// The base URL of the service: the configured public URL, or one that is certainly ours.
-pub(super) fn base(call: &Call<'_>, site: &Site) -> String {
-    if let Some(url) = &site.public_url {
-        return url.to_string();
-    }
-    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let names = site.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
-    let scheme = if site.is_https() { "https" } else { "http" };
-    format!("{scheme}://{}", own_host(host, call.reached, &names))
 }

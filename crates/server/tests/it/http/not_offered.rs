@@ -54,7 +54,7 @@ async fn a_refusal_says_what_it_is_that_is_not_offered() {
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
         // Programs try their login with these, and must not read that it failed.
         ("/v1/us/assets/overview", format!("overviews of US accounts are not offered here: {why}")),
-        ("/v1/statement/list", format!("statements are not offered here: {why}")),
+        ("/v1/dailycoins/query", format!("savings plans are not offered here: {why}")),
     ] {
         assert_eq!(told(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");
     }

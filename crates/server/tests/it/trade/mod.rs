@@ -10,4 +10,5 @@ mod operator;
 mod orders;
 mod portfolio;
 mod pushes;
+mod statements;
 mod wrong;

@@ -1,0 +1,120 @@
+//! Pre-signed addresses: whoever has one may fetch the one file that it is for, until it expires, without any other proof.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::Timestamp;
+use store::AccountId;
+
+use crate::{Access, AccessError};
+
+/// The longest signature that is looked at.
+const SIGNATURE_MAX: usize = 64;
+
+/// What an address is good for.
+#[derive(Clone, Copy, Debug)]
+pub struct Download<'a> {
+    /// Whose file it is.
+    pub account: AccountId,
+    /// The file, by its path in the address, and everything else that decides what is sent.
+    pub path: &'a str,
+    /// The machine's time.
+    pub expires: Timestamp,
+}
+
+/// Why an address is not good.
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadRefused {
+    #[error("this address was not made here, or something in it was changed")]
+    Forged,
+    #[error("this address has expired: ask for a new one")]
+    Expired,
+    #[error(transparent)]
+    Failed(#[from] AccessError),
+}
+
+impl Download<'_> {
+    /// What is signed. A path has no zero byte, so no two addresses have the same.
+    fn message(&self, epoch: u32) -> Vec<u8> {
+        let numbers = [self.account.0.to_be_bytes(), self.expires.0.to_be_bytes()];
+        [self.path.as_bytes(), &[0], numbers.as_flattened(), &epoch.to_be_bytes()].concat()
+    }
+}
+
+impl Access {
+    /// The signature of an address; `None` for an account that may not fetch anything.
+    pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
+        let Some(epoch) = self.epoch_of(download.account)? else { return Ok(None) };
+        Ok(Some(URL_SAFE_NO_PAD.encode(self.keys.download_tag(&[&download.message(epoch)]))))
+    }
+
+    /// Whether an address is one of ours, as it was made, and still good. Whatever ends all sessions of an account ends its addresses, too.
+    pub fn check_download(
+        &self,
+        download: &Download<'_>,
+        signature: &str,
+        now: Timestamp,
+    ) -> Result<(), DownloadRefused> {
+        if signature.len() > SIGNATURE_MAX {
+            return Err(DownloadRefused::Forged);
+        }
+        let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
+        let epoch = self.epoch_of(download.account)?.ok_or(DownloadRefused::Forged)?;
+        // That an address has expired is told only to whoever has one that was good.
+        if !self.keys.is_download_tag(&[&download.message(epoch)], &tag) {
+            return Err(DownloadRefused::Forged);
+        }
+        if download.expires <= now { Err(DownloadRefused::Expired) } else { Ok(()) }
+    }
+
+    /// The epoch of an account that is not revoked.
+    fn epoch_of(&self, id: AccountId) -> Result<Option<u32>, AccessError> {
+        let account = self.account(id)?.filter(|account| account.revoked_at.is_none());
+        Ok(account.map(|account| account.epoch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, NewAccount, Terms};
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn an_address_is_good_as_it_was_made_until_it_expires_or_the_account_is_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Access::open(dir.path(), NOW).unwrap();
+        let mut ids = Vec::new();
+        for name in ["ann", "bob"] {
+            let new = NewAccount::named(name, Terms::default());
+            access.create(&new, &Actor::Service, NOW).unwrap();
+            ids.push(access.account_named(name).unwrap().unwrap().id);
+        }
+        let expires = Timestamp(NOW.0 + 600);
+        let download = Download { account: ids[0], path: "/files/1", expires };
+        let signature = access.sign_download(&download).unwrap().unwrap();
+        let check = |download: Download<'_>, signature: &str, now| {
+            access.check_download(&download, signature, now).map_err(|refused| refused.to_string())
+        };
+        assert_eq!(check(download, &signature, NOW), Ok(()));
+        assert_eq!(check(download, &signature, Timestamp(expires.0 - 1)), Ok(()));
+        assert!(check(download, &signature, expires).unwrap_err().contains("has expired"));
+        let forged = "this address was not made here, or something in it was changed";
+        let others = [
+            Download { path: "/files/2", ..download },
+            Download { account: ids[1], ..download },
+            Download { account: AccountId(99), ..download },
+            Download { expires: Timestamp(expires.0 + 1), ..download },
+        ];
+        for other in others {
+            assert_eq!(check(other, &signature, NOW).unwrap_err(), forged, "{other:?}");
+        }
+        let long = "A".repeat(100);
+        for wrong in ["", "x", "%%", &signature[1..], &signature.to_lowercase(), &long] {
+            assert_eq!(check(download, wrong, NOW).unwrap_err(), forged, "{wrong}");
+        }
+        access.revoke(ids[0], &Actor::Service, "", NOW).unwrap();
+        assert_eq!(check(download, &signature, NOW).unwrap_err(), forged);
+        assert_eq!(access.sign_download(&download).unwrap(), None);
+    }
+}

@@ -1,0 +1,364 @@
+//! `chandler statement`: the statements of a paper account, of dates and of months, here or at a server.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use market::{Date, parse_date};
+use paper::StatementDocument;
+use serde_json::Value;
+use trading::statement::StatementKind;
+
+use super::trade::shown::{self, grouped, rows, text};
+use super::trade::{Source, StatementsQuestion, Whose};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the statements that were made, newest first
+    List(List),
+    /// Show one statement, the newest if no date is given
+    Show(Show),
+    /// Write one statement into a file, as PDF or JSON
+    Download(Download),
+}
+
+/// Statements that a server lists at most at once.
+const LIMIT_MAX: u32 = 1_000;
+
+#[derive(Debug, Args)]
+struct List {
+    /// Of months instead of dates
+    #[arg(long)]
+    monthly: bool,
+    /// From this date on, as 2026-03-18
+    #[arg(long, value_name = "DATE")]
+    start: Option<String>,
+    /// At most so many
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(LIMIT_MAX)))]
+    limit: u32,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Which one.
+#[derive(Debug, Args)]
+struct Which {
+    /// Its date, as 2026-03-18; of a month its last day [default: the newest there is]
+    date: Option<String>,
+    /// Of a month instead of a date
+    #[arg(long)]
+    monthly: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    #[command(flatten)]
+    which: Which,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Download {
+    #[command(flatten)]
+    which: Which,
+    #[arg(long, value_enum, default_value_t)]
+    format: FileFormat,
+    /// The file to write [default: statement-daily-20260318.pdf and the like, in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The language of a PDF
+    #[arg(long, default_value = "en", value_parser = ["en", "zh-CN", "zh-HK"])]
+    lang: String,
+    /// A font file for Chinese in a PDF [default: that of a package such as fonts-noto-cjk]
+    #[arg(long, value_name = "FILE")]
+    font: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum FileFormat {
+    #[default]
+    Pdf,
+    Json,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    match &arguments.action {
+        Action::List(arguments) => arguments.run(surroundings),
+        Action::Show(arguments) => arguments.run(surroundings),
+        Action::Download(arguments) => arguments.run(surroundings),
+    }
+}
+
+fn kind(monthly: bool) -> StatementKind {
+    if monthly { StatementKind::Monthly } else { StatementKind::Daily }
+}
+
+fn date(text: &str) -> Result<Date, Failure> {
+    parse_date(text).map_err(|_| usage(format!("{text:?} is not a date: write it as 2026-03-18")))
+}
+
+impl List {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let from = self.start.as_deref().map(date).transpose()?;
+        let mut source = self.whose.source(surroundings)?;
+        let question = StatementsQuestion { kind: kind(self.monthly), from, limit: self.limit };
+        let document = source.statements(&question)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&document)?);
+        }
+        let columns = [Column::Left("date"), Column::Left("statement"), Column::Left("file")];
+        let row =
+            |row: &Value| vec![dashed(&text(row, "dt")), question.kind.to_string(), text(row, "file_key")];
+        shown::table(&columns, rows(&document, "list").iter().map(row).collect(), "no statements yet")
+    }
+}
+
+/// `20260318` as `2026-03-18`.
+fn dashed(digits: &str) -> String {
+    match (digits.get(..4), digits.get(4..6), digits.get(6..)) {
+        (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
+        _ => digits.to_owned(),
+    }
+}
+
+impl Which {
+    /// The text of the statement.
+    fn found(&self, surroundings: &Surroundings) -> Result<Vec<u8>, Failure> {
+        let of = self.date.as_deref().map(date).transpose()?;
+        let mut source: Source = self.whose.source(surroundings)?;
+        // From its date on there may be many newer ones; the newest of all is the first.
+        let limit = if of.is_some() { LIMIT_MAX } else { 1 };
+        let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
+        let missing = || match of {
+            Some(of) => anyhow!(
+                "there is no {} statement of {of}: `chandler statement list` shows them",
+                question.kind
+            ),
+            None => anyhow!(
+                "there is no {} statement yet: one is made at 09:00 in Hong Kong on the day after",
+                question.kind
+            ),
+        };
+        Ok(source.statement(&question, of)?.ok_or_else(missing)?)
+    }
+
+    fn document(&self, surroundings: &Surroundings) -> Result<(Vec<u8>, StatementDocument), Failure> {
+        let text = self.found(surroundings)?;
+        let document = serde_json::from_slice(&text).context("cannot read the statement")?;
+        Ok((text, document))
+    }
+}
+
+impl Show {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let (_, document) = self.which.document(surroundings)?;
+        match self.format {
+            Format::Json => Ok(output::json(&document)?),
+            Format::Table => print(&document),
+        }
+    }
+}
+
+impl Download {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let (text, document) = self.which.document(surroundings)?;
+        let (bytes, ending) = match self.format {
+            FileFormat::Json => (text, "json"),
+            FileFormat::Pdf => {
+                let pdf = server::statement_pdf(&document, &self.lang, self.font.as_deref());
+                (pdf.map_err(|error| anyhow!(error.to_string().replace("statement_font", "--font")))?, "pdf")
+            }
+        };
+        let StatementDocument { date, file_type, .. } = &document;
+        let usual = || PathBuf::from(format!("statement-{file_type}-{}.{ending}", date.replace('-', "")));
+        let path = self.output.clone().unwrap_or_else(usual);
+        output::file(&path, |out| Ok(out.write_all(&bytes)?))?;
+        output::tell(format_args!("wrote {}", path.display()));
+        Ok(())
+    }
+}
+
+/// The sections that have anything, as tables.
+fn print(document: &StatementDocument) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    let StatementDocument { date, file_type, generated_at, member_info, asset, .. } = document;
+    writeln!(out, "{file_type} statement of {} ({}), {date}", member_info.name, member_info.account_no)?;
+    writeln!(out, "made {generated_at}")?;
+    if asset.remark.is_empty() {
+        let [total, cash, value] =
+            [&asset.total, &asset.ledger_amount, &asset.market_value].map(|text| grouped(text));
+        writeln!(out, "{total} {} = {cash} cash + {value} in securities", asset.currency)?;
+    } else {
+        writeln!(out, "no total: {}", asset.remark)?;
+    }
+    let section = |out: &mut dyn Write,
+                   heading: &str,
+                   columns: &[Column],
+                   rows: Vec<Vec<String>>|
+     -> std::io::Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{heading}\n{}", output::text(&output::table(columns, rows)))
+    };
+    section(&mut out, "cash", &BALANCES, balances(document))?;
+    section(&mut out, "movements of cash", &MOVEMENTS, movements(document))?;
+    section(&mut out, "trades", &TRADES, trades(document))?;
+    section(&mut out, "holdings", &HOLDINGS, holdings(document))?;
+    section(&mut out, "corporate actions", &CORPS, corps(document))?;
+    out.flush()?;
+    Ok(())
+}
+
+const BALANCES: [Column; 6] = [
+    Column::Left("currency"),
+    Column::Right("begin"),
+    Column::Right("change"),
+    Column::Right("ledger"),
+    Column::Right("settled"),
+    Column::Right("held back"),
+];
+
+fn balances(document: &StatementDocument) -> Vec<Vec<String>> {
+    let row = |line: &paper::AccountBalance| {
+        let amounts = [
+            &line.begin_amount,
+            &line.change_amount,
+            &line.ledger_amount,
+            &line.settled_amount,
+            &line.lock_amount,
+        ];
+        std::iter::once(line.currency_code.clone()).chain(amounts.map(|text| grouped(text))).collect()
+    };
+    document.account_balance_sum.account_balances.iter().map(row).collect()
+}
+
+const MOVEMENTS: [Column; 5] = [
+    Column::Left("date"),
+    Column::Left("what"),
+    Column::Right("amount"),
+    Column::Left("currency"),
+    Column::Left("remark"),
+];
+
+fn movements(document: &StatementDocument) -> Vec<Vec<String>> {
+    let all = document.account_balance_change_sums.iter().flat_map(|sum| &sum.account_balance_changes);
+    all.map(|line| {
+        vec![
+            line.date.clone(),
+            shown::flow(&line.kind).to_owned(),
+            grouped(&line.amount),
+            line.currency_code.clone(),
+            line.remark.clone(),
+        ]
+    })
+    .collect()
+}
+
+const TRADES: [Column; 9] = [
+    Column::Left("date"),
+    Column::Left("order"),
+    Column::Left("side"),
+    Column::Left("symbol"),
+    Column::Right("quantity"),
+    Column::Right("price"),
+    Column::Right("amount"),
+    Column::Right("net"),
+    Column::Left("settles"),
+];
+
+fn trades(document: &StatementDocument) -> Vec<Vec<String>> {
+    let sums = document.stock_trade_sums.iter().chain(&document.option_trade_sums);
+    sums.flat_map(|sum| &sum.trades)
+        .map(|trade| {
+            vec![
+                trade.trade_date.clone(),
+                trade.contract_no.clone(),
+                trade.direction.to_lowercase(),
+                trade.code.clone(),
+                grouped(&trade.trade_quantity),
+                grouped(&trade.trade_price),
+                grouped(&trade.trade_amount),
+                format!("{} {}", grouped(&trade.clear_amount), trade.currency_code),
+                trade.settle_date.clone(),
+            ]
+        })
+        .collect()
+}
+
+const HOLDINGS: [Column; 8] = [
+    Column::Left("symbol"),
+    Column::Left("name"),
+    Column::Right("begin"),
+    Column::Right("change"),
+    Column::Right("quantity"),
+    Column::Right("close"),
+    Column::Right("value"),
+    Column::Right("cost"),
+];
+
+fn holdings(document: &StatementDocument) -> Vec<Vec<String>> {
+    let all = document.equity_holding_sums.iter().flat_map(|sum| &sum.equity_holdings);
+    all.map(|line| {
+        vec![
+            line.code.clone(),
+            line.name.clone(),
+            grouped(&line.begin_quantity),
+            grouped(&line.change_quantity),
+            grouped(&line.ledger_quantity),
+            grouped(&line.close_price),
+            format!("{} {}", grouped(&line.market_value), line.currency_code),
+            grouped(&line.cost_price),
+        ]
+    })
+    .collect()
+}
+
+const CORPS: [Column; 6] = [
+    Column::Left("symbol"),
+    Column::Left("what"),
+    Column::Left("ex-date"),
+    Column::Right("cash"),
+    Column::Right("shares"),
+    Column::Left("status"),
+];
+
+fn corps(document: &StatementDocument) -> Vec<Vec<String>> {
+    let row = |corp: &paper::Corp| {
+        vec![
+            corp.code.clone(),
+            corp.kind.to_lowercase(),
+            corp.ex_date.clone(),
+            format!("{} {}", grouped(&corp.cash_amount), corp.currency_code),
+            grouped(&corp.share_quantity),
+            corp.status.to_lowercase(),
+        ]
+    };
+    document.corps.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_of_a_list_is_written_as_people_do() {
+        assert_eq!((dashed("20260318").as_str(), dashed("x").as_str()), ("2026-03-18", "x"));
+        assert!(date("2026-03-18").is_ok() && date("20260231").is_err() && date("yesterday").is_err());
+    }
+}

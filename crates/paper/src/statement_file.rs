@@ -1,0 +1,26 @@
+//! The form in which statements are kept: their JSON, compressed.
+
+use std::io::Read;
+
+use store::STATEMENT_BYTES_MAX;
+
+use crate::statement_document::StatementDocument;
+
+/// Most of a statement are names that are always the same: a higher level saves little.
+const LEVEL: i32 = 3;
+/// What the text of one may come to: a month of a hundred thousand trades.
+const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// `None` for one that is too long.
+pub(crate) fn encode(document: &StatementDocument) -> Option<Vec<u8>> {
+    let text = serde_json::to_vec(document).ok()?;
+    let packed = zstd::encode_all(text.as_slice(), LEVEL).ok()?;
+    (packed.len() <= STATEMENT_BYTES_MAX).then_some(packed)
+}
+
+/// `None` for what cannot be read.
+pub(crate) fn decode(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    zstd::Decoder::new(packed).ok()?.take(TEXT_BYTES_MAX).read_to_end(&mut text).ok()?;
+    Some(text)
+}

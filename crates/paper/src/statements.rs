@@ -1,0 +1,289 @@
+//! The statements of accounts: made out of their journals when they are due, kept, listed and read.
+//!
+//! A statement is made when the journal itself has come to its instant, and never before: nothing can be added in front of it then. The
+//! background runner makes those of accounts that have come so far; asking for the list brings an account to now first. An account that
+//! nobody asks about, and to which nothing happens, stays where it is, and so do its statements.
+
+use std::ops::ControlFlow;
+
+use market::{Date, Market, Symbol, Timestamp, Zone};
+use store::{
+    AccountId, JournalHead, NewStatement, Reader, Security, StatementBatch, StatementKey, StatementQuery,
+};
+use trading::statement::{Statement, StatementKind, made_at, statements};
+use trading::{Feed, Outcome};
+
+use crate::PaperError;
+use crate::attempt::RequestOptions;
+use crate::book::{self, TRIES_MAX};
+use crate::feed::StoreFeed;
+use crate::service::{Clock, Moment, Paper};
+use crate::statement_document::{Holder, SecurityNames, StatementDocument};
+use crate::statement_file;
+
+/// Statements that are written in one transaction.
+const TOGETHER_MAX: usize = 256;
+
+/// Which statement of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementId {
+    pub kind: StatementKind,
+    pub date: Date,
+}
+
+/// Which ones are asked for: newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementList {
+    pub kind: StatementKind,
+    /// The earliest date.
+    pub from: Date,
+    pub skip: u32,
+    pub limit: u32,
+}
+
+/// Statements as of an instant, those among them that nobody has kept yet.
+#[derive(Clone, Debug)]
+pub struct SeenStatements {
+    /// Newest first.
+    pub listed: Vec<StatementId>,
+    made: Vec<(StatementId, StatementDocument)>,
+}
+
+impl Paper {
+    /// The statements of an account as of now; what is due is made first. Asking does not begin an account.
+    pub fn statements(
+        &self,
+        id: AccountId,
+        list: &StatementList,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<Vec<StatementId>, PaperError> {
+        let moment = clock.moment();
+        let now = moment.as_of.now();
+        if self.accounts.statement_due(id)?.is_none_or(|due| due <= now) {
+            self.bring_to(id, (&mut *reader, &moment))?;
+            self.make_statements(id, (reader, moment))?;
+        }
+        self.listed(id, list, now)
+    }
+
+    /// Makes what is due of accounts whose journals have come so far, and leaves the accounts where they are. One of which that cannot be
+    /// done is told to the log, and hinders no other.
+    pub fn make_due_statements(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
+        for id in ids {
+            if let Err(error) = self.make_statements(*id, (&mut *reader, moment)) {
+                tracing::error!(%error, account = id.0, "cannot make the statements of a paper account");
+            }
+        }
+    }
+
+    /// Accounts of which statements are to be made: those after a number, at most so many.
+    pub fn with_statements_due(&self, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
+        Ok(self.accounts.accounts_with_statements_due(after, limit)?)
+    }
+
+    /// The text of a statement that was made by an instant.
+    pub fn statement(
+        &self,
+        id: AccountId,
+        of: StatementId,
+        made_by: Timestamp,
+    ) -> Result<Option<Vec<u8>>, PaperError> {
+        let key = StatementKey { kind: of.kind.number(), date: of.date };
+        let kept = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
+        let unreadable = || PaperError::Statement { account: id.0, date: of.date };
+        kept.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
+    }
+
+    /// The same statements without writing anything: what nobody has kept yet is made in memory alone.
+    pub fn look_at_statements(
+        &self,
+        id: AccountId,
+        list: &StatementList,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<SeenStatements, PaperError> {
+        let moment = clock.moment();
+        let now = moment.as_of.now();
+        let all = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 1 };
+        let last = self.listed(id, &all, now)?.first().map(|last| last.date);
+        let from = last.and_then(|date| date.tomorrow().ok());
+        let made: Vec<Statement> = if self.standing(id)?.horizon.is_none() {
+            Vec::new()
+        } else {
+            self.look(id, (&mut *reader, &moment), |seen| {
+                let mut made = Vec::new();
+                let scene = &seen.reading.scene;
+                statements(seen.entries, (scene.feed, scene.tables), from, now, &mut |together| {
+                    made.extend(together);
+                    ControlFlow::Continue(())
+                });
+                made
+            })?
+        };
+        let (holder, zone) = (self.holder(id)?, Zone::of(Market::Hk));
+        let mut documents = Vec::new();
+        for statement in made.iter().filter(|made| made.kind == list.kind && made.date >= list.from) {
+            let known = names_of(statement, reader)?;
+            let names = |symbol: &Symbol| {
+                let found = known.iter().find(|security| security.symbol == *symbol);
+                security_names(found, symbol)
+            };
+            let of = StatementId { kind: statement.kind, date: statement.date };
+            documents.push((of, StatementDocument::of(statement, &holder, &zone, &names)));
+        }
+        documents.reverse();
+        let mut listed: Vec<StatementId> = documents.iter().map(|(of, _)| *of).collect();
+        let kept = StatementList { skip: 0, limit: list.skip.saturating_add(list.limit), ..*list };
+        listed.extend(self.listed(id, &kept, now)?);
+        let listed = listed.into_iter().skip(list.skip as usize).take(list.limit as usize).collect();
+        Ok(SeenStatements { listed, made: documents })
+    }
+
+    /// The text of one of them.
+    pub fn seen_statement(
+        &self,
+        id: AccountId,
+        of: StatementId,
+        seen: &SeenStatements,
+        made_by: Timestamp,
+    ) -> Result<Option<Vec<u8>>, PaperError> {
+        match seen.made.iter().find(|(known, _)| *known == of) {
+            Some((_, document)) => Ok(serde_json::to_vec(document).ok()),
+            None => self.statement(id, of, made_by),
+        }
+    }
+
+    fn listed(
+        &self,
+        id: AccountId,
+        list: &StatementList,
+        made_by: Timestamp,
+    ) -> Result<Vec<StatementId>, PaperError> {
+        let StatementList { kind, from, skip, limit } = *list;
+        let query = StatementQuery { kind: kind.number(), from, made_by, skip, limit };
+        let listed = self.accounts.statements(id, &query)?;
+        Ok(listed.into_iter().map(|(date, _)| StatementId { kind, date }).collect())
+    }
+
+    /// Brings an account that has begun to now, and keeps how far it is.
+    fn bring_to(&self, id: AccountId, (reader, clock): (&mut Reader, &dyn Clock)) -> Result<(), PaperError> {
+        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
+        let changed = self.change(id, (reader, clock), &asked, |desk, account, now| {
+            let has_begun = account.began().is_some();
+            Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
+        });
+        changed.map(drop)
+    }
+
+    /// Makes everything that is due by the journal.
+    fn make_statements(
+        &self,
+        id: AccountId,
+        (reader, moment): (&mut Reader, Moment),
+    ) -> Result<(), PaperError> {
+        for _ in 0..TRIES_MAX {
+            let Some((head, entries)) = book::read_all(&self.accounts, id)? else { return Ok(()) };
+            let last = self.accounts.last_statement(id, StatementKind::Daily.number())?;
+            let holder = self.holder(id)?;
+            let feed = self.feed(&mut *reader, moment)?;
+            let mut maker = Maker { paper: self, feed: &feed, id, holder, head, last, made: Vec::new() };
+            let mut broken = None;
+            let from = last.and_then(|date| date.tomorrow().ok());
+            let next =
+                statements(&entries, (&feed, self.tables()), from, head.horizon, &mut |together| match maker
+                    .add(together)
+                {
+                    Ok(true) => ControlFlow::Continue(()),
+                    stopped => {
+                        broken = Some(stopped);
+                        ControlFlow::Break(())
+                    }
+                });
+            let is_kept = match (broken, next) {
+                (Some(stopped), _) => stopped?,
+                (None, Some(next)) => maker.keep(next)?,
+                (None, None) => true,
+            };
+            if is_kept {
+                return Ok(());
+            }
+        }
+        Err(PaperError::Contended { account: id.0 })
+    }
+
+    fn holder(&self, id: AccountId) -> Result<Holder, PaperError> {
+        let name = self.accounts.account(id)?.map(|account| account.name).unwrap_or_default();
+        Ok(Holder { number: id.0, name })
+    }
+}
+
+/// Statements on their way into the store.
+struct Maker<'a, 'f> {
+    paper: &'a Paper,
+    feed: &'a StoreFeed<'f>,
+    id: AccountId,
+    holder: Holder,
+    head: JournalHead,
+    /// The last date that is kept.
+    last: Option<Date>,
+    made: Vec<NewStatement>,
+}
+
+impl Maker<'_, '_> {
+    /// Those of one date. Whether all is well: not if the journal was cut, or others have made some meanwhile.
+    fn add(&mut self, together: Vec<Statement>) -> Result<bool, PaperError> {
+        let (feed, account) = (self.feed, self.id.0);
+        let zone = feed.venue(Market::Hk).zone();
+        let names = |symbol: &Symbol| security_names(feed.stored_security(symbol).as_ref(), symbol);
+        let mut date = None;
+        for statement in &together {
+            let document = StatementDocument::of(statement, &self.holder, zone, &names);
+            let long = || PaperError::StatementLong { account, date: statement.date };
+            let document = statement_file::encode(&document).ok_or_else(long)?;
+            let key = StatementKey { kind: statement.kind.number(), date: statement.date };
+            self.made.push(NewStatement { key, made_at: statement.made_at, document });
+            date = Some(statement.date);
+        }
+        match date.and_then(|date| date.tomorrow().ok()) {
+            Some(next) if self.made.len() >= TOGETHER_MAX => self.keep(next),
+            _ => Ok(true),
+        }
+    }
+
+    /// Writes what was made; `next` is the first date that was not looked at.
+    fn keep(&mut self, next: Date) -> Result<bool, PaperError> {
+        // What was made of prices that could not be read is not kept.
+        self.feed.checked(())?;
+        let daily = StatementKind::Daily.number();
+        let batch = StatementBatch {
+            account: self.id,
+            of: self.head,
+            after: (daily, self.last),
+            statements: &self.made,
+            next_at: made_at(self.feed.venue(Market::Hk).zone(), next),
+        };
+        let is_kept = self.paper.accounts.put_statements(&batch)?;
+        let dailies = self.made.iter().filter(|made| made.key.kind == daily);
+        self.last = dailies.map(|made| made.key.date).max().or(self.last);
+        self.made.clear();
+        Ok(is_kept)
+    }
+}
+
+/// What a security is called; one without a name in English is called by its others, or its ticker.
+fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames {
+    let Some(Security { name_en, name_cn, name_hk, .. }) = security else {
+        return SecurityNames { en: symbol.ticker().to_owned(), ..SecurityNames::default() };
+    };
+    let [en, cn, hk] = [name_en, name_cn, name_hk].map(|name| name.clone().unwrap_or_default());
+    let known = [&en, &cn, &hk].into_iter().find(|name| !name.is_empty()).cloned();
+    SecurityNames { en: known.unwrap_or_else(|| symbol.ticker().to_owned()), cn, hk }
+}
+
+/// What is stored of the securities that a statement has as holdings.
+fn names_of(statement: &Statement, reader: &mut Reader) -> Result<Vec<Security>, PaperError> {
+    let mut known = Vec::new();
+    for line in &statement.holdings {
+        known.extend(reader.view().security(&line.symbol)?);
+    }
+    Ok(known)
+}

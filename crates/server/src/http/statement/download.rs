@@ -1,0 +1,68 @@
+//! `GET /v1/statement/download`: an address from which one statement can be fetched for a while, without any other proof.
+
+use access::Download;
+use market::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::file::signed_path;
+use super::file_key::FileKey;
+use crate::caller::Language;
+use crate::kit::base_url::base_url;
+use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
+use crate::kit::query::Query;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const DOWNLOAD: Doc =
+    Doc::new(Tag::Trade, "statementDownload", "An address from which a statement can be fetched")
+        .about(
+            "It is good for one file and for some minutes (`statement_link_seconds`), and needs no other proof: treat it as a password. \
+             What ends all sessions of the account ends it, too.",
+        )
+        .parameters(&[Parameter::query(
+            "file_key",
+            Kind::TextUpTo(256),
+            "As the list has it; with .pdf in place of .json for a PDF in the language of accept-language",
+        )
+        .required()])
+        .answers(&[AnswerDoc::ok("The address", &[data::<DownloadAddress>()])])
+        .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DownloadAddress {
+    url: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let query = Query::parse(call.query)?;
+    let (core, account) = (&site.core, admitted.account().id);
+    // What is another account's is as if it did not exist.
+    let named = FileKey::parse_key(query.required("file_key")?).filter(|key| key.account == account);
+    let key = named.ok_or_else(not_found)?;
+    let kept = core.paper.statement(account, key.of, core.market_now()).map_err(Problem::from_paper)?;
+    if kept.is_none() {
+        return Err(not_found());
+    }
+    let language = language_tag(admitted.caller.language);
+    let path = signed_path(&key.name(), language);
+    let now = core.machine_now();
+    let expires = Timestamp(now.0.saturating_add(site.statement_link_s.into()));
+    let download = Download { account, path: &path, expires };
+    let signature = core.access.sign_download(&download).map_err(Problem::from_access)?;
+    let signature = signature.ok_or_else(not_found)?;
+    let url = format!("{}{path}&expires={}&sig={signature}", base_url(call, site), expires.0);
+    Ok(envelope::success(DownloadAddress { url }))
+}
+
+fn not_found() -> Problem {
+    Problem::trade_parameter("statement not found")
+}
+
+fn language_tag(language: Language) -> &'static str {
+    match language {
+        Language::En => "en",
+        Language::ZhCn => "zh-CN",
+        Language::ZhHk => "zh-HK",
+    }
+}

@@ -1,0 +1,91 @@
+//! `GET /files/statement/{file}`: a statement, for whoever has its address.
+
+use access::{Download, DownloadRefused};
+use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
+use market::Timestamp;
+use paper::StatementDocument;
+
+use super::file_key::{FileKey, Format, digits};
+use crate::caller::Language;
+use crate::kit::doc::refusals::{FORBIDDEN, NOT_FOUND, NOT_OFFERED};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag};
+use crate::kit::query::Query;
+use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::statement_pdf::{PdfError, typeset};
+
+pub(super) const FILE: Doc = Doc::new(Tag::Trade, "statementFile", "A statement, by an address that was given out")
+    .about(
+        "The whole address is the answer of `/v1/statement/download`; nothing in it can be changed. JSON as brokers have it, every value a \
+         text, or PDF.",
+    )
+    .parameters(&[
+        Parameter::path("file", "As the address has it"),
+        Parameter::query("lang", Kind::Text, "As the address has it"),
+        Parameter::query("expires", Kind::Stamp, "As the address has it"),
+        Parameter::query("sig", Kind::Text, "As the address has it"),
+    ])
+    .answers(&[AnswerDoc::ok(
+        "The statement",
+        &[Media::json::<StatementDocument>(), Media::binary("application/pdf")],
+    )])
+    .refuses(&[FORBIDDEN, NOT_FOUND, NOT_OFFERED]);
+
+const PDF: HeaderValue = HeaderValue::from_static("application/pdf");
+
+/// The part of an address that is signed, with everything that decides what is sent.
+pub(super) fn signed_path(name: &str, language: &str) -> String {
+    format!("/files/statement/{name}?lang={language}")
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (key, language) = checked(call, site)?;
+    let core = &site.core;
+    let kept = core.paper.statement(key.account, key.of, core.market_now()).map_err(Problem::from_paper)?;
+    // It was there when the address was made: a rewind has taken it back since.
+    let text = kept.ok_or_else(Problem::not_found)?;
+    let mut answer = match key.format {
+        Format::Json => envelope::json(200, text.into()),
+        Format::Pdf => envelope::respond(200, PDF, pdf(&text, language, site)?.into()),
+    };
+    let (kind, date) = (key.of.kind, digits(key.of.date));
+    let ending = if key.format == Format::Pdf { "pdf" } else { "json" };
+    let name = format!("attachment; filename=\"statement-{kind}-{date:08}.{ending}\"");
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(answer)
+}
+
+/// The file of an address that is ours, and the language that it names.
+fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem> {
+    // Whatever is wrong with an address, it is told the same.
+    let forged = || Problem::download_refused(DownloadRefused::Forged.to_string());
+    let query = Query::parse(call.query).map_err(|_| forged())?;
+    let key = FileKey::parse_name(call.path_value("file")).ok_or_else(forged)?;
+    let expires = query.get("expires").and_then(|text| text.parse().ok()).map(Timestamp);
+    let (Some(expires), Some(language), Some(signature)) = (expires, query.get("lang"), query.get("sig"))
+    else {
+        return Err(forged());
+    };
+    let path = signed_path(&key.name(), language);
+    let download = Download { account: key.account, path: &path, expires };
+    match site.core.access.check_download(&download, signature, site.core.machine_now()) {
+        Ok(()) => Ok((key, Language::parse(language))),
+        Err(DownloadRefused::Failed(error)) => Err(Problem::from_access(error)),
+        Err(refused) => Err(Problem::download_refused(refused.to_string())),
+    }
+}
+
+fn pdf(text: &[u8], language: Language, site: &Site) -> Result<Vec<u8>, Problem> {
+    let document: StatementDocument = serde_json::from_slice(text).map_err(|error| {
+        tracing::error!(%error, "cannot read a statement");
+        Problem::internal()
+    })?;
+    typeset(&document, language, site.statement_font.as_deref()).map_err(|error| match error {
+        PdfError::NoFont => Problem::not_set_up(error.to_string()),
+        error => {
+            tracing::error!(%error, "cannot make a statement as PDF");
+            Problem::internal()
+        }
+    })
+}

@@ -1,0 +1,87 @@
+//! `GET /v1/statement/list`: the statements of the account, newest first.
+
+use market::Date;
+use paper::StatementList;
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::statement::StatementKind;
+
+use super::file_key::{FileKey, Format, date_of, digits};
+use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
+use crate::kit::query::{Query, echo};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const LIST: Doc = Doc::new(Tag::Trade, "statements", "Statements of dates or months, newest first")
+    .about(
+        "The statement of a date is made at 09:00 in Hong Kong on the day after, that of a month with the first date after it. Once made \
+         it never changes; a rewind of the account takes back those that were made later.",
+    )
+    .parameters(&[
+        Parameter::query("statement_type", Kind::NumberOf(&[1, 2]), "1 of dates, 2 of months").or(Word::Number(1)),
+        Parameter::query("start_date", Kind::AtLeast(0), "The earliest date as 20260318; below 19000101 for all")
+            .or(Word::Number(1)),
+        Parameter::query("limit", Kind::Between(1, LIMIT_MAX), "At most so many").or(Word::Number(LIMIT_DEFAULT)),
+        Parameter::query("page", Kind::AtLeast(1), "Pages of page_size in place of limit"),
+        Parameter::query("page_size", Kind::Between(1, LIMIT_MAX), "").or(Word::Number(LIMIT_DEFAULT)),
+    ])
+    .answers(&[AnswerDoc::ok("The statements", &[data::<Statements>()])])
+    .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+
+const LIMIT_DEFAULT: u32 = 20;
+const LIMIT_MAX: u32 = 1_000;
+const PAGES_MAX: u32 = 1_000_000;
+/// Below this a date is none: SDKs send 1 where nobody has named one.
+const DATES_FROM: u32 = 19_000_101;
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Statements {
+    list: Vec<ListedStatement>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedStatement {
+    /// The date, as 20260318; of a month its last day.
+    dt: u32,
+    /// For `/v1/statement/download`. With `.pdf` in place of `.json` it is the same statement as PDF.
+    file_key: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let list = asked(&Query::parse(call.query)?)?;
+    let account = admitted.account().id;
+    let listed = trader.statements(&list)?.into_iter().map(|of| ListedStatement {
+        dt: digits(of.date),
+        file_key: FileKey { account, of, format: Format::Json }.key(),
+    });
+    Ok(envelope::success(Statements { list: listed.collect() }))
+}
+
+/// Both forms of the SDKs; pages win where both are there.
+fn asked(query: &Query) -> Result<StatementList, Problem> {
+    let kind = match query.number("statement_type", (1, 2), 1)? {
+        2 => StatementKind::Monthly,
+        _ => StatementKind::Daily,
+    };
+    let from = earliest(query)?;
+    let limit = query.number("limit", (1, LIMIT_MAX), LIMIT_DEFAULT)?;
+    let size = query.number("page_size", (1, LIMIT_MAX), LIMIT_DEFAULT)?;
+    let is_paged = query.get("page").is_some() || query.get("page_size").is_some();
+    let page = query.number("page", (1, PAGES_MAX), 1)?;
+    Ok(match is_paged {
+        true => StatementList { kind, from, skip: size.saturating_mul(page.saturating_sub(1)), limit: size },
+        false => StatementList { kind, from, skip: 0, limit },
+    })
+}
+
+fn earliest(query: &Query) -> Result<Date, Problem> {
+    let Some(text) = query.get("start_date") else { return Ok(Date::ZERO) };
+    let wrong = || Problem::trade_parameter(format!("start_date {:?} is not a date as 20260318", echo(text)));
+    match text.parse::<i64>() {
+        Ok(number) if number < i64::from(DATES_FROM) => Ok(Date::ZERO),
+        Ok(number) => u32::try_from(number).ok().and_then(date_of).ok_or_else(wrong),
+        Err(_) => Err(wrong()),
+    }
+}

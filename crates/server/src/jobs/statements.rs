@@ -1,0 +1,56 @@
+//! Makes the statements of paper accounts that have come so far. One that nobody asks about, and to which nothing happens, is not moved for
+//! this: its statements are made when somebody asks for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use access::AccountId;
+use market::Market;
+use paper::PaperError;
+use trading::statement::made_at;
+
+use super::job::{Job, JobError, Progress, RunsOn};
+use crate::core::Core;
+use crate::metrics::JobName;
+
+/// What another process has brought so far is found within this time, by the machine's clock.
+const EVERY: Duration = Duration::from_secs(60);
+/// Between two dates of the market, at least: one that is played quickly leaves time for requests.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Accounts in one portion. Each is a transaction of its own.
+const TOGETHER_MAX: u32 = 16;
+
+pub(super) fn job(core: &Arc<Core>) -> Job {
+    let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
+    Job {
+        name: JobName::Statements,
+        place: RunsOn::OneServer,
+        first_after: Duration::ZERO,
+        every: EVERY,
+        demand: core.statements_due.clone(),
+        work: Arc::new(move |_| make(&core, &after)),
+    }
+}
+
+/// `after` is the account up to which this run has come.
+fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
+    let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
+    let ids = core.paper.with_statements_due(done, TOGETHER_MAX)?;
+    if let Some(last) = ids.last() {
+        let moment = core.paper_moment();
+        core.with_reader(|reader| {
+            core.paper.make_due_statements(&ids, (reader, moment));
+            Ok::<_, PaperError>(())
+        })?;
+        // One of which that was not possible is not tried again in this run.
+        after.store(last.0, Ordering::Release);
+        return Ok(Progress::More);
+    }
+    let (now, zone) = (core.market_now(), core.history.venues().of(Market::Hk).zone());
+    let today = zone.date(now);
+    let of_yesterday = made_at(zone, today.yesterday().unwrap_or(today));
+    let next = if of_yesterday > now { of_yesterday } else { made_at(zone, today) };
+    let wait = core.market_clock().pace().wait(now, next);
+    Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
+}

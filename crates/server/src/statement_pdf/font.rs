@@ -1,0 +1,185 @@
+//! Font files with Chinese glyphs: where they are, and how what is used of one gets into a PDF.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
+use pdf_writer::{Filter, Finish, Name, Pdf, Rect, Ref, Str};
+use subsetter::GlyphRemapper;
+use ttf_parser::{Face, RawFace, Tag, name_id};
+
+use super::error::PdfError;
+use crate::caller::Language;
+
+/// Where Debian has fonts with Chinese glyphs, the best first.
+const PLACES: [&str; 6] = [
+    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
+    "/usr/share/fonts/opentype/noto/NotoSansCJKsc-Regular.otf",
+    "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
+    "/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc",
+    "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
+    "/usr/share/fonts/truetype/arphic/uming.ttc",
+];
+/// The largest collections have twenty megabytes.
+const FILE_BYTES_MAX: u64 = 128 << 20;
+/// Faces of a collection that are looked at.
+const FACES_MAX: u32 = 32;
+const INFO: SystemInfo<'static> =
+    SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
+/// The tag in front says that it is a part of a font.
+const NAME: Name<'static> = Name(b"CHANDL+Statement");
+
+/// A font file in memory.
+pub(super) struct FontFile {
+    path: PathBuf,
+    data: Vec<u8>,
+}
+
+impl FontFile {
+    /// The operator's, or the first of the usual ones that is there.
+    pub(super) fn find(named: Option<&Path>) -> Result<FontFile, PdfError> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => PLACES.iter().map(PathBuf::from).find(|path| path.is_file()).ok_or(PdfError::NoFont)?,
+        };
+        let mut data = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut data));
+        match read {
+            Ok(_) => Ok(FontFile { path, data }),
+            Err(source) => Err(PdfError::Read { path, source }),
+        }
+    }
+
+    /// The face of a collection that has the forms of a language, or else its first.
+    pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
+        let unfit = || PdfError::Unfit { path: self.path.clone() };
+        let count = ttf_parser::fonts_in_collection(&self.data).unwrap_or(1).clamp(1, FACES_MAX);
+        let forms: &[&str] = match language {
+            Language::ZhHk => &[" HK", " TC"],
+            Language::En | Language::ZhCn => &[" SC"],
+        };
+        let is_of_language = |index: &u32| {
+            let family = Face::parse(&self.data, *index).ok().and_then(|face| family(&face));
+            family.is_some_and(|family| forms.iter().any(|form| family.ends_with(form)))
+        };
+        let index = (0..count).find(is_of_language).unwrap_or(0);
+        let face = Face::parse(&self.data, index).map_err(|_| unfit())?;
+        if face.units_per_em() == 0 || face.glyph_index('日').is_none() {
+            return Err(unfit());
+        }
+        Ok(EmbeddedFace { file: self, face, index, glyphs: GlyphRemapper::new(), used: BTreeMap::new() })
+    }
+}
+
+fn family(face: &Face<'_>) -> Option<String> {
+    let is_family = |name: &ttf_parser::name::Name<'_>| name.name_id == name_id::FAMILY && name.is_unicode();
+    face.names().into_iter().find(is_family).and_then(|name| name.to_string())
+}
+
+/// A face, and what is used of it.
+pub(super) struct EmbeddedFace<'a> {
+    file: &'a FontFile,
+    face: Face<'a>,
+    index: u32,
+    glyphs: GlyphRemapper,
+    /// By the number of a glyph in the part that is embedded: its character, and its width in thousandths.
+    used: BTreeMap<u16, (char, f32)>,
+}
+
+impl EmbeddedFace<'_> {
+    /// The number of a character's glyph in the part that will be embedded, and its width in thousandths; `None` for one that the font does
+    /// not have.
+    pub(super) fn glyph(&mut self, letter: char) -> Option<(u16, f32)> {
+        let id = self.face.glyph_index(letter)?;
+        let width = self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into());
+        let new = self.glyphs.remap(id.0);
+        self.used.insert(new, (letter, width));
+        Some((new, width))
+    }
+
+    /// The same without using it.
+    pub(super) fn width(&self, letter: char) -> Option<f32> {
+        let id = self.face.glyph_index(letter)?;
+        Some(self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into()))
+    }
+
+    fn scaled(&self, units: f32) -> f32 {
+        units * 1_000.0 / f32::from(self.face.units_per_em().max(1))
+    }
+
+    /// Writes the font into a file under an id; four further ids are used after `first`.
+    pub(super) fn write(&self, pdf: &mut Pdf, id: Ref, first: i32) -> Result<(), PdfError> {
+        let unfit = || PdfError::Unfit { path: self.file.path.clone() };
+        let part = subsetter::subset(&self.file.data, self.index, &self.glyphs).map_err(|_| unfit())?;
+        let raw = RawFace::parse(&part, 0).map_err(|_| unfit())?;
+        // Outlines of one kind are embedded without the rest of the file.
+        let outlines = raw.table(Tag::from_bytes(b"CFF "));
+        let [cid, descriptor, file, map] = [0, 1, 2, 3].map(|offset| Ref::new(first + offset));
+        pdf.type0_font(id)
+            .base_font(NAME)
+            .encoding_predefined(Name(b"Identity-H"))
+            .descendant_font(cid)
+            .to_unicode(map);
+        let mut font = pdf.cid_font(cid);
+        font.subtype(if outlines.is_some() { CidFontType::Type0 } else { CidFontType::Type2 });
+        font.base_font(NAME).system_info(INFO).font_descriptor(descriptor).default_width(1_000.0);
+        if outlines.is_none() {
+            font.cid_to_gid_map_predefined(Name(b"Identity"));
+        }
+        let mut widths = font.widths();
+        for (glyph, (_, width)) in &self.used {
+            widths.consecutive(*glyph, [*width]);
+        }
+        widths.finish();
+        font.finish();
+        self.describe(pdf, descriptor, (file, outlines.is_some()));
+        let packed_file = packed(outlines.unwrap_or(&part));
+        let mut stream = pdf.stream(file, &packed_file);
+        stream.filter(Filter::FlateDecode);
+        if outlines.is_some() {
+            stream.pair(Name(b"Subtype"), Name(b"CIDFontType0C"));
+        }
+        stream.finish();
+        let mut characters = UnicodeCmap::new(Name(b"Statement"), INFO);
+        for (glyph, (letter, _)) in &self.used {
+            characters.pair(*glyph, *letter);
+        }
+        let packed_map = packed(characters.finish().as_slice());
+        pdf.cmap(map, &packed_map).filter(Filter::FlateDecode);
+        Ok(())
+    }
+
+    fn describe(&self, pdf: &mut Pdf, descriptor: Ref, (file, is_outlines): (Ref, bool)) {
+        let bounds = self.face.global_bounding_box();
+        let [left, bottom, right, top] =
+            [bounds.x_min, bounds.y_min, bounds.x_max, bounds.y_max].map(|units| self.scaled(units.into()));
+        let ascent = self.scaled(self.face.ascender().into());
+        let cap_height = self.face.capital_height().map_or(ascent, |height| self.scaled(height.into()));
+        let mut written = pdf.font_descriptor(descriptor);
+        written
+            .name(NAME)
+            .flags(FontFlags::SYMBOLIC)
+            .bbox(Rect::new(left, bottom, right, top))
+            .italic_angle(0.0)
+            .ascent(ascent)
+            .descent(self.scaled(self.face.descender().into()))
+            .cap_height(cap_height)
+            .stem_v(80.0);
+        if is_outlines {
+            written.font_file3(file);
+        } else {
+            written.font_file2(file);
+        }
+    }
+}
+
+/// Packed as PDF readers take it.
+pub(super) fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+}

@@ -1,0 +1,121 @@
+//! A statement as a PDF that a person would file: A4, tables with their headings on every page, in one of three languages.
+//!
+//! Latin letters and digits are set in Helvetica, which every reader has. Chinese needs a font file: the one that the operator names, or
+//! one of Debian's packages; of it the glyphs that occur are embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
+
+mod body;
+mod error;
+mod font;
+mod labels;
+mod sheet;
+mod widths;
+
+use std::path::Path;
+
+use paper::StatementDocument;
+
+use crate::caller::Language;
+use body::Body;
+pub use error::PdfError;
+use font::FontFile;
+use sheet::Sheet;
+
+/// The document as a PDF in a language, as `accept-language` has it; `font` is the operator's file, if there is one.
+pub fn statement_pdf(
+    document: &StatementDocument,
+    language: &str,
+    font: Option<&Path>,
+) -> Result<Vec<u8>, PdfError> {
+    typeset(document, Language::parse(language), font)
+}
+
+pub(crate) fn typeset(
+    document: &StatementDocument,
+    language: Language,
+    font: Option<&Path>,
+) -> Result<Vec<u8>, PdfError> {
+    let body = Body::of(document, language);
+    // Most statements in English need no font at all.
+    let file = if body.is_latin() { None } else { Some(FontFile::find(font)?) };
+    let face = file.as_ref().map(|file| file.face(language)).transpose()?;
+    let mut sheet = Sheet::new(face);
+    body.set(&mut sheet);
+    sheet.finish(&body.title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> StatementDocument {
+        let text = include_str!("../../tests/it/http/statement.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// The streams of a file, inflated where they are packed.
+    fn inflated(pdf: &[u8]) -> String {
+        let mut all = String::new();
+        let mut rest = pdf;
+        while let Some(start) = find(rest, b"stream\n") {
+            let (_, body) = rest.split_at(start + 7);
+            let end = find(body, b"\nendstream").unwrap();
+            let (stream, after) = body.split_at(end);
+            let mut text = Vec::new();
+            let mut decoder = flate2::read::ZlibDecoder::new(stream);
+            if std::io::Read::read_to_end(&mut decoder, &mut text).is_ok() {
+                all.push_str(&String::from_utf8_lossy(&text));
+            }
+            let (_, next) = after.split_at(b"\nendstream".len());
+            rest = next;
+        }
+        all
+    }
+
+    fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+        bytes.windows(part.len()).position(|window| window == part)
+    }
+
+    #[test]
+    fn a_statement_in_english_needs_no_font() {
+        let pdf = typeset(&document(), Language::En, Some(Path::new("/nowhere.ttf"))).unwrap();
+        assert!(pdf.starts_with(b"%PDF-1.") && pdf.ends_with(b"%%EOF"));
+        let text = inflated(&pdf);
+        for part in ["Daily statement", "438875.25", "700.HK", "-61124.75", "1 / 1"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn chinese_is_embedded_and_can_be_searched() {
+        // `setup.sh` installs one.
+        for language in [Language::ZhCn, Language::ZhHk] {
+            let pdf = typeset(&document(), language, None).unwrap();
+            let all = String::from_utf8_lossy(&pdf);
+            assert!(all.contains("/CIDFontType") && all.contains("/Identity-H"), "a font is embedded");
+            // The map from glyphs back to characters: the account's kind of statement.
+            assert!(inflated(&pdf).to_uppercase().contains("<65E5>"), "日 can be copied");
+            assert!(pdf.len() < 400_000, "not the whole font: {} bytes", pdf.len());
+        }
+    }
+
+    #[test]
+    fn a_font_that_is_none_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("font.ttf");
+        let told = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();
+        assert!(told().starts_with("cannot read the font "), "{}", told());
+        std::fs::write(&path, b"not a font").unwrap();
+        assert!(told().ends_with("font.ttf is no font that can be embedded"), "{}", told());
+    }
+
+    #[test]
+    fn a_long_statement_has_pages_with_their_numbers() {
+        let mut document = document();
+        let sums = &mut document.account_balance_change_sums[0];
+        let row = sums.account_balance_changes[0].clone();
+        sums.account_balance_changes = vec![row; 300];
+        let text = inflated(&typeset(&document, Language::En, None).unwrap());
+        let last = (5..9).find(|last| text.contains(&format!("{last} / {last}")));
+        assert!(last.is_some_and(|last| text.contains(&format!("1 / {last}"))), "300 rows are some pages");
+    }
+}

@@ -1,0 +1,23 @@
+//! How wide the characters of Helvetica are, in thousandths of its size. PDF readers bring the font along, so it is not embedded.
+
+/// From the space to the tilde.
+const WIDTHS: [u16; 95] = [
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, // to the slash
+    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584,
+    556, // to the question mark
+    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, // to O
+    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, // to the underscore
+    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, // to o
+    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584, // to the tilde
+];
+
+/// Whether Helvetica is used for a character.
+pub(super) fn is_latin(letter: char) -> bool {
+    (' '..='~').contains(&letter)
+}
+
+/// In thousandths of the size of the font.
+pub(super) fn width(letter: char) -> u16 {
+    let index = u32::from(letter).checked_sub(32).and_then(|index| usize::try_from(index).ok());
+    index.and_then(|index| WIDTHS.get(index)).copied().unwrap_or(556)
+}

@@ -1,0 +1,121 @@
+//! Statements of paper accounts: written once, read often, and taken back with the part of a journal that they were made of.
+
+use market::{Date, Timestamp};
+
+use super::levels::date;
+use super::{AccountId, Accounts, JournalHead, journal, paper_statements_sql as sql};
+use crate::StoreError;
+use crate::db::Db;
+
+/// The longest document: what a row may hold, less what else is in it.
+pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
+
+/// Which statement of an account. What the number of a kind means is not known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatementKey {
+    pub kind: u8,
+    pub date: Date,
+}
+
+/// One that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewStatement {
+    pub key: StatementKey,
+    /// The market's time.
+    pub made_at: Timestamp,
+    pub document: Vec<u8>,
+}
+
+/// Statements that were made together.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementBatch<'a> {
+    pub account: AccountId,
+    /// The journal that they were made of.
+    pub of: JournalHead,
+    /// The last statement of a kind before them, as whoever made them has seen it.
+    pub after: (u8, Option<Date>),
+    pub statements: &'a [NewStatement],
+    /// When the next one is due, by the market's time.
+    pub next_at: Timestamp,
+}
+
+/// Which statements are listed: of one kind, from a date on, made by an instant; newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementQuery {
+    pub kind: u8,
+    pub from: Date,
+    pub made_by: Timestamp,
+    pub skip: u32,
+    pub limit: u32,
+}
+
+impl Accounts {
+    /// Keeps statements, unless the journal was cut or others have made some meanwhile. Whether they were kept.
+    pub fn put_statements(&self, batch: &StatementBatch<'_>) -> Result<bool, StoreError> {
+        let StatementBatch { account, of, after: (kind, last), statements, next_at } = batch;
+        if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
+            return Err(StoreError::unfit("a statement", "it is too long"));
+        }
+        self.change(|db| {
+            let is_of_it = journal::head(db, *account)?.is_some_and(|now| now.follows(of));
+            if !is_of_it || last_statement(db, *account, *kind)? != *last {
+                return Ok(false);
+            }
+            for NewStatement { key, made_at, document } in *statements {
+                db.run(sql::ADD, (account.0, key.kind, key.date.to_string(), made_at.0, document))?;
+            }
+            db.run(sql::PUT_DUE, (account.0, next_at.0))?;
+            Ok(true)
+        })
+    }
+
+    /// The date of the last statement of a kind.
+    pub fn last_statement(&self, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
+        last_statement(&self.read(), id, kind)
+    }
+
+    /// Dates of statements, and when each was made.
+    pub fn statements(
+        &self,
+        id: AccountId,
+        query: &StatementQuery,
+    ) -> Result<Vec<(Date, Timestamp)>, StoreError> {
+        let StatementQuery { kind, from, made_by, skip, limit } = query;
+        let within = (id.0, kind, from.to_string(), made_by.0, limit, skip);
+        self.read().all(sql::LIST, within, |row| Ok((date(row, 0)?, Timestamp(row.get(1)?))))
+    }
+
+    /// When a statement was made, and its document.
+    pub fn statement(
+        &self,
+        id: AccountId,
+        key: StatementKey,
+    ) -> Result<Option<(Timestamp, Vec<u8>)>, StoreError> {
+        let named = (id.0, key.kind, key.date.to_string());
+        self.read().first(sql::READ, named, |row| Ok((Timestamp(row.get(0)?), row.get(1)?)))
+    }
+
+    /// When the next statement of an account is due; `None` where nobody has looked yet.
+    pub fn statement_due(&self, id: AccountId) -> Result<Option<Timestamp>, StoreError> {
+        self.read().first(sql::DUE, [id.0], |row| Ok(Timestamp(row.get(0)?)))
+    }
+
+    /// Accounts whose journals have come as far as their next statement: those after a number, at most so many.
+    pub fn accounts_with_statements_due(
+        &self,
+        after: AccountId,
+        limit: u32,
+    ) -> Result<Vec<AccountId>, StoreError> {
+        self.read().all(sql::ACCOUNTS_DUE, (after.0, limit), |row| Ok(AccountId(row.get(0)?)))
+    }
+}
+
+fn last_statement(db: &Db, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
+    db.first(sql::LAST, (id.0, kind), |row| date(row, 0))
+}
+
+/// Takes back what was made of the part of a journal after an instant, in the transaction that cuts it.
+pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
+    db.run(sql::CUT, (account.0, to.0))?;
+    db.run(sql::CUT_DUE, [account.0]).map(drop)
+}

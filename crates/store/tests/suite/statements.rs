@@ -1,0 +1,142 @@
+//! Statements of paper accounts: kept once, for the journal that they were made of, and gone with what is cut from it.
+
+use market::{Date, Timestamp};
+use store::{
+    AccountId, Accounts, AddOutcome, Addition, Existing, JournalHead, NewStatement, Restore, Rewind,
+    RewindOutcome, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery,
+};
+
+use crate::accounts::{add, note};
+use crate::backup::{backup, on, restore};
+use crate::fixture::{NOW, block, fresh, minutes, put};
+
+const DAILY: u8 = 1;
+const DAY_S: i64 = 86_400;
+
+fn date(day: i64) -> Date {
+    format!("2026-03-{day:02}").parse().unwrap()
+}
+
+/// When the statement of a day is made: some second of the next.
+fn made_at(day: i64) -> Timestamp {
+    Timestamp(1_000_000 + day * DAY_S)
+}
+
+fn statement(day: i64) -> NewStatement {
+    let key = StatementKey { kind: DAILY, date: date(day) };
+    NewStatement { key, made_at: made_at(day), document: format!("of {day}").into_bytes() }
+}
+
+fn listed(accounts: &Accounts, id: AccountId, query: StatementQuery) -> Vec<String> {
+    accounts.statements(id, &query).unwrap().iter().map(|(date, _)| date.to_string()).collect()
+}
+
+fn all() -> StatementQuery {
+    let from = "0000-01-01".parse().unwrap();
+    StatementQuery { kind: DAILY, from, made_by: Timestamp(i64::MAX), skip: 0, limit: 100 }
+}
+
+fn journal(accounts: &Accounts, id: AccountId, horizon: Timestamp) -> JournalHead {
+    let entries = [(Timestamp(5), "a".to_owned()), (horizon, "b".to_owned())];
+    let addition = Addition {
+        account: id,
+        after: None,
+        entries: &entries,
+        horizon,
+        wake: None,
+        request: None,
+        audit: None,
+    };
+    let outcomes = accounts.add_to_journals(&[addition]).unwrap();
+    let Some(AddOutcome::Added(head)) = outcomes.first() else { panic!("{outcomes:?}") };
+    *head
+}
+
+fn open() -> (tempfile::TempDir, Accounts, AccountId, JournalHead) {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    let head = journal(&accounts, ann, made_at(20));
+    (dir, accounts, ann, head)
+}
+
+fn put_days(
+    accounts: &Accounts,
+    account: AccountId,
+    of: JournalHead,
+    after: Option<i64>,
+    days: &[i64],
+) -> bool {
+    let statements: Vec<NewStatement> = days.iter().copied().map(statement).collect();
+    let next_at = made_at(days.last().copied().unwrap_or_default() + 1);
+    let after = (DAILY, after.map(date));
+    accounts.put_statements(&StatementBatch { account, of, after, statements: &statements, next_at }).unwrap()
+}
+
+#[test]
+fn statements_are_listed_newest_first_and_read_as_they_were_kept() {
+    let (_dir, accounts, ann, head) = open();
+    assert_eq!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap(), [ann]);
+    assert!(put_days(&accounts, ann, head, None, &[17, 18, 19]));
+    assert_eq!(listed(&accounts, ann, all()), ["2026-03-19", "2026-03-18", "2026-03-17"]);
+    assert_eq!(listed(&accounts, ann, StatementQuery { skip: 1, limit: 1, ..all() }), ["2026-03-18"]);
+    assert_eq!(listed(&accounts, ann, StatementQuery { from: date(19), ..all() }), ["2026-03-19"]);
+    assert_eq!(listed(&accounts, ann, StatementQuery { made_by: made_at(17), ..all() }), ["2026-03-17"]);
+    assert!(listed(&accounts, ann, StatementQuery { kind: 2, ..all() }).is_empty());
+    let key = StatementKey { kind: DAILY, date: date(18) };
+    assert_eq!(accounts.statement(ann, key).unwrap(), Some((made_at(18), b"of 18".to_vec())));
+    let bob = add(&accounts, "bob").unwrap();
+    assert_eq!(accounts.statement(bob, key).unwrap(), None);
+    // The journal has come as far as the next one.
+    assert_eq!(accounts.statement_due(ann).unwrap(), Some(made_at(20)));
+    assert_eq!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap(), [ann]);
+    assert!(put_days(&accounts, ann, head, Some(19), &[20]));
+    assert!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap().is_empty());
+}
+
+#[test]
+fn of_two_that_make_the_same_statements_one_is_too_late() {
+    let (_dir, accounts, ann, head) = open();
+    assert!(put_days(&accounts, ann, head, None, &[17]));
+    assert!(!put_days(&accounts, ann, head, None, &[17, 18]));
+    assert_eq!(listed(&accounts, ann, all()), ["2026-03-17"]);
+    let long = NewStatement { document: vec![0; STATEMENT_BYTES_MAX + 1], ..statement(18) };
+    let after = (DAILY, Some(date(17)));
+    let batch = StatementBatch { account: ann, of: head, after, statements: &[long], next_at: made_at(19) };
+    assert!(accounts.put_statements(&batch).is_err());
+}
+
+#[test]
+fn a_rewind_takes_the_statements_that_were_made_after_it() {
+    let (_dir, accounts, ann, head) = open();
+    put_days(&accounts, ann, head, None, &[17, 18, 19]);
+    let (name, event) = ("try", "paper.rewound");
+    let rewind = Rewind { account: ann, after: head, keep: 1, to: made_at(18), name, event, note: note(NOW) };
+    let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
+    assert_eq!(listed(&accounts, ann, all()), ["2026-03-18", "2026-03-17"]);
+    assert_eq!(accounts.statement_due(ann).unwrap(), None, "they are looked for anew");
+    // What was made of the part that is gone comes too late, and what follows from the rest does not.
+    assert!(!put_days(&accounts, ann, head, Some(18), &[19]));
+    assert!(put_days(&accounts, ann, now, Some(18), &[19]));
+}
+
+#[test]
+fn a_backup_has_the_statements() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
+    let dir = fresh.dir.path();
+    let accounts = Accounts::open(dir, NOW).unwrap();
+    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    let head = journal(&accounts, ann, made_at(20));
+    put_days(&accounts, ann, head, None, &[17]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let to = elsewhere.path().join("backup");
+    backup(dir, &to).unwrap();
+    put_days(&accounts, ann, head, Some(17), &[18]);
+    Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) }.run(&mut on).unwrap();
+    assert_eq!(listed(&accounts, ann, all()), ["2026-03-17"]);
+    let now = accounts.journal_head(ann).unwrap().unwrap();
+    assert!(!put_days(&accounts, ann, head, Some(17), &[18]), "the journal of before is gone");
+    assert!(put_days(&accounts, ann, now, Some(17), &[18]));
+}

@@ -1,0 +1,232 @@
+//! Goes through a journal date by date and tells the statements of each.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use market::{Date, Market, Symbol, Timestamp};
+
+use super::dates::{ByDate, Dated, by_date, made_at};
+use super::lines::{InterestKind, InterestLine, Statement, StatementKind};
+use super::sections;
+use crate::account::Account;
+use crate::currency::Currency;
+use crate::event::{Entry, Event};
+use crate::feed::Feed;
+use crate::money::Money;
+use crate::position::Position;
+use crate::scene::{Dates, Scene};
+use crate::tables::Tables;
+
+/// Tells the statements that are made up to an instant, those of dates before `from` left out: all of one date together, the month
+/// that has ended before it first. Returns the first date that was not looked at; `None` for an account that has not begun.
+pub fn statements(
+    entries: &[Entry],
+    (feed, tables): (&dyn Feed, &Tables),
+    from: Option<Date>,
+    until: Timestamp,
+    tell: &mut dyn FnMut(Vec<Statement>) -> ControlFlow<()>,
+) -> Option<Date> {
+    let began = entries.iter().find(|entry| entry.event == Event::Began).and_then(|entry| entry.at)?;
+    let ByDate { entries: dated, orders } = by_date(entries, feed, began);
+    let first = dated.first()?.date;
+    let mut clerk = Clerk {
+        feed,
+        tables,
+        entries,
+        dated: &dated,
+        orders: &orders,
+        taken: 0,
+        account: Account::default(),
+        day: Period::of(first, &Account::default(), 0),
+        month: Period::of(first, &Account::default(), 0),
+    };
+    let (from, zone) = (from.unwrap_or(first), feed.venue(Market::Hk).zone());
+    let mut date = first;
+    // A month that has ended, until it is told with the next date.
+    let mut ended: Option<Statement> = None;
+    let mut is_month_told = false;
+    while made_at(zone, date) <= until {
+        clerk.take(date);
+        let has_statement = clerk.has_statement(date);
+        is_month_told |= has_statement;
+        if has_statement && date >= from {
+            let daily = clerk.statement(StatementKind::Daily, date, made_at(zone, date));
+            let together = ended.take().into_iter().chain([daily]).collect();
+            if tell(together).is_break() {
+                return date.tomorrow().ok();
+            }
+        }
+        let Ok(next) = date.tomorrow() else { return Some(date) };
+        if next.month() != date.month() {
+            let told_on = clerk.next_statement(next, until).filter(|on| *on >= from && is_month_told);
+            ended = told_on.map(|on| clerk.statement(StatementKind::Monthly, date, made_at(zone, on)));
+            clerk.month = Period::of(next, &clerk.account, clerk.taken);
+            is_month_told = false;
+        }
+        date = next;
+    }
+    Some(date)
+}
+
+/// A date or a month while it is gone through.
+pub(super) struct Period {
+    pub(super) first: Date,
+    /// What there was before it.
+    pub(super) cash: BTreeMap<Currency, Money>,
+    pub(super) positions: BTreeMap<Symbol, Position>,
+    /// Its first entry.
+    start: usize,
+    pub(super) interest: Vec<InterestLine>,
+}
+
+impl Period {
+    fn of(first: Date, account: &Account, start: usize) -> Period {
+        Period {
+            first,
+            cash: account.currencies().collect(),
+            positions: account.positions().map(|(symbol, held)| (symbol.clone(), held.clone())).collect(),
+            start,
+            interest: Vec::new(),
+        }
+    }
+}
+
+struct Clerk<'a> {
+    feed: &'a dyn Feed,
+    tables: &'a Tables,
+    entries: &'a [Entry],
+    /// The same by date, and how many of them the account has taken in.
+    dated: &'a [Dated<'a>],
+    taken: usize,
+    /// From which date on orders are there.
+    orders: &'a BTreeMap<u64, Date>,
+    account: Account,
+    day: Period,
+    month: Period,
+}
+
+impl Clerk<'_> {
+    /// Books everything of a date.
+    fn take(&mut self, date: Date) {
+        self.day = Period::of(date, &self.account, self.taken);
+        let rest = self.dated.get(self.taken..).unwrap_or_default();
+        for dated in rest.iter().take_while(|dated| dated.date == date) {
+            let accrues_in = match &dated.entry.event {
+                Event::InterestAccrued { currency, .. } => Some(*currency),
+                _ => None,
+            };
+            let accrued = |account: &Account| {
+                accrues_in.map_or(Money::ZERO, |currency| account.accrued_interest(currency))
+            };
+            let before = accrued(&self.account);
+            self.account.apply(dated.entry);
+            self.taken += 1;
+            if let Some(line) = interest(dated, before - accrued(&self.account)) {
+                self.day.interest.push(line.clone());
+                self.month.interest.push(line);
+            }
+        }
+    }
+
+    /// Whether a market was open on a date, or something was booked.
+    fn has_statement(&self, date: Date) -> bool {
+        let is_open = |market| self.feed.venue(market).calendar().kind(date).is_some();
+        if is_open(Market::Hk) || is_open(Market::Us) {
+            return true;
+        }
+        let start = self.dated.partition_point(|dated| dated.date < date);
+        let mut of_date = self.dated.iter().skip(start).take_while(|dated| dated.date == date);
+        of_date.any(|dated| moves_something(&dated.entry.event))
+    }
+
+    /// The first date from another on that has a statement which is made by an instant.
+    fn next_statement(&self, from: Date, until: Timestamp) -> Option<Date> {
+        let zone = self.feed.venue(Market::Hk).zone();
+        std::iter::successors(Some(from), |date| date.tomorrow().ok())
+            .take_while(|date| made_at(zone, *date) <= until)
+            .find(|date| self.has_statement(*date))
+    }
+
+    /// The statement of the period that ends with a date, as of its end.
+    fn statement(&self, kind: StatementKind, date: Date, made_at: Timestamp) -> Statement {
+        let period = match kind {
+            StatementKind::Daily => &self.day,
+            StatementKind::Monthly => &self.month,
+        };
+        let dated = self.dated.get(period.start..self.taken).unwrap_or_default();
+        let scene = self.scene(date, made_at);
+        let at_end = AtEnd { account: &self.account, scene, date, orders: self.orders };
+        let by_then = self.entries.partition_point(|entry| entry.at.is_none_or(|at| at <= made_at));
+        let holdings = sections::holdings(&at_end, period, dated);
+        Statement {
+            kind,
+            first: period.first,
+            date,
+            made_at,
+            account_type: self.account.settings.account_type,
+            last_entry: by_then as u64,
+            balances: sections::balances(&at_end, period, dated),
+            flows: sections::flows(dated),
+            trades: sections::trades(dated),
+            share_changes: sections::share_changes(dated),
+            corporate: sections::corporate(dated),
+            cash_locks: sections::cash_locks(&at_end),
+            share_locks: sections::share_locks(&at_end),
+            interest: period.interest.clone(),
+            assets: sections::assets(&at_end, &holdings),
+            holdings,
+        }
+    }
+
+    /// The end of a date: the trading dates of both markets are the last ones up to it, whatever has rolled since.
+    fn scene(&self, date: Date, at: Timestamp) -> Scene<'_> {
+        let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
+        let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
+        Scene { feed: self.feed, tables: self.tables, at, dates }
+    }
+}
+
+/// An account at the end of a date.
+pub(super) struct AtEnd<'a> {
+    pub(super) account: &'a Account,
+    pub(super) scene: Scene<'a>,
+    pub(super) date: Date,
+    /// From which date on orders are there, by number.
+    pub(super) orders: &'a BTreeMap<u64, Date>,
+}
+
+/// The line of an entry about interest; `accrued` is what it adds to what is owed, negative.
+fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
+    let (currency, kind, amount) = match &dated.entry.event {
+        Event::InterestAccrued { currency, balance, days, rate_millionths, year } => {
+            let kind = InterestKind::Accrued {
+                balance: *balance,
+                days: *days,
+                rate_millionths: *rate_millionths,
+                year: *year,
+            };
+            (*currency, kind, accrued)
+        }
+        Event::InterestBooked { currency, amount } => (*currency, InterestKind::Booked, *amount),
+        _ => return None,
+    };
+    Some(InterestLine { date: dated.date, currency, kind, amount })
+}
+
+/// Whether an event has legs.
+fn moves_something(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Deposited { .. }
+            | Event::Withdrawn { .. }
+            | Event::Exchanged { .. }
+            | Event::Adjusted { .. }
+            | Event::PositionEntered { .. }
+            | Event::Filled(_)
+            | Event::DividendPaid(_)
+            | Event::SharesChanged { .. }
+            | Event::RightsSold { .. }
+            | Event::InterestBooked { .. }
+            | Event::OptionExpired { .. }
+    )
+}
