@@ -24,6 +24,7 @@ import { nameFor } from './rank.js';
 import { readOut, showReadOut, spoken } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
+import { Side } from './side/side.js';
 import { dayBreaks, extendedRuns, pauses } from './shading.js';
 import { showMe, showPlace } from './shell.js';
 import { Trades, arrowsOf } from './trades.js';
@@ -42,10 +43,17 @@ let feed;
 let facts;
 let placed = new Map();
 let fills = new Map();
+let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onMoved: followClock });
+const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => side.traded(), onMoved: followClock });
+const side = new Side(ask, {
+  go: (symbol) => change({ symbol, before: undefined }),
+  onMarks: () => chart && feed && drawTrades(),
+  onTrading: () => trades.watch(view.symbol),
+  say: (words) => (byId('speech').textContent = words),
+});
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before }));
@@ -73,6 +81,7 @@ async function open() {
   feed?.close();
   pager.watch(undefined);
   trades.stop();
+  side.leaveFor(view.symbol);
   clearTimeout(speech);
   isNew = true;
   showControls();
@@ -112,8 +121,11 @@ async function open() {
   if (found) {
     facts = found;
     showFacts();
+    side.learn(found);
   }
+  side.watch(mine.view.symbol);
   await trades.watch(mine.view.symbol);
+  if (feed === mine) side.settle();
 }
 
 /** Once the frame that is being made is on the screen. */
@@ -131,9 +143,13 @@ function draw() {
 
 /** What the account has done and wants to do; for the ear as a list. */
 function drawTrades() {
-  fills = trades.placed(feed.candles, period());
-  chart.showTrades({ lines: trades.lines, arrows: arrowsOf(feed.candles, fills) });
-  byId('working').replaceChildren(...trades.lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
+  const { candles } = feed;
+  fills = trades.placed(candles, period());
+  triggers = side.grids.placed(candles, period());
+  const lines = [...trades.lines, ...side.grids.lines];
+  const arrows = [...arrowsOf(candles, fills), ...side.grids.dots(candles, triggers)].sort((a, b) => a.wall - b.wall);
+  chart.showTrades({ lines, arrows });
+  byId('working').replaceChildren(...lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
   look(chart.cursor);
 }
 
@@ -189,7 +205,7 @@ function look(index) {
   const at = index ?? chart.edge();
   if (!candles[at]) return;
   const market = marketOf(view.symbol);
-  const said = readOut(candles, at, { period: period(), market, placed, fills });
+  const said = readOut(candles, at, { period: period(), market, placed, fills, triggers });
   showReadOut(said);
   byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
   clearTimeout(speech);
@@ -400,6 +416,10 @@ function wire() {
     },
     g: () => dateBox.focus(),
     o: () => byId('trade').click(),
+    w: () => side.star(),
+    l: () => side.toggle('lists'),
+    f: () => side.toggle('flow'),
+    G: () => side.toggle('grid'),
     r: () => (view.symbol ? open() : begin()),
     t: restyled(cycleTheme),
     c: restyled(cycleRise),
@@ -456,6 +476,7 @@ function close() {
   feed = undefined;
   pager.watch(undefined);
   trades.stop();
+  side.leaveFor(undefined);
   showControls();
   showReadOut(undefined);
   clearFacts();

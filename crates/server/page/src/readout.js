@@ -5,6 +5,7 @@ import { SESSION } from './candles.js';
 import { grouped, minus, percentChange, signed } from './decimal.js';
 import { byId } from './dom.js';
 import { phrase } from './phrases/chart.js';
+import { triggerWords } from './side/grids.js';
 import { fillWords } from './trades.js';
 import { dated } from './words.js';
 
@@ -12,7 +13,7 @@ const SESSION_PHRASES = { [SESSION.pre]: 'pre', [SESSION.post]: 'post', [SESSION
 const CELLS = ['time', 'open', 'high', 'low', 'close', 'change', 'volume', 'turnover', 'event'];
 
 /** What a candle says, cell by cell. */
-export function readOut(candles, index, { period, market, placed, fills = new Map() }) {
+export function readOut(candles, index, { period, market, placed, fills = new Map(), triggers = new Map() }) {
   const candle = candles[index];
   const before = candles[index - 1];
   const { text } = candle;
@@ -21,6 +22,7 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
   const outside = SESSION_PHRASES[candle.session];
   const actions = placed.get(index)?.map((action) => action.full) ?? [];
   const trades = fills.get(index)?.map(fillWords) ?? [];
+  const grid = triggers.get(index)?.map(triggerWords) ?? [];
   return {
     time: dated(candle, period, market),
     open: text.open,
@@ -31,7 +33,7 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
     direction: direction(change),
     volume: grouped(text.volume),
     turnover: grouped(text.turnover),
-    event: [outside ? phrase(outside) : '', ...trades, ...actions].filter(Boolean).join(' · '),
+    event: [outside ? phrase(outside) : '', ...trades, ...grid, ...actions].filter(Boolean).join(' · '),
   };
 }
 
