@@ -5,6 +5,7 @@ import { Refused } from '../src/api.js';
 import { candleOf } from '../src/candles.js';
 import { periodNamed } from '../src/periods.js';
 import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from '../src/side/capital.js';
+import { FlowPanel } from '../src/side/flow-panel.js';
 import { previewWords } from '../src/side/grid-form.js';
 import { statusWords } from '../src/side/grid-panel.js';
 import { Grids, stepWords, triggerWords } from '../src/side/grids.js';
@@ -260,6 +261,20 @@ test('minutes are told by the market’s clock, from the opening that was served
   assert.equal(at('2026-07-01T09:30:00-04:00', NEW_YORK), '2026-07-01 09:30');
   assert.equal(at('2026-01-05T09:30:00-05:00', NEW_YORK), '2026-01-05 09:30');
   assert.equal(offsetFrom([], stamp('2026-01-05T09:30:00-05:00')), 0);
+});
+
+test('a refusal for the former security is not told of the next one', async () => {
+  let refuse;
+  const panel = new FlowPanel(() => new Promise((_, reject) => (refuse = reject)));
+  const refused = () => refuse(new Refused({ status: 404, code: 301603, message: 'No quotes' }));
+  panel.symbol = '1.HK';
+  const asking = panel.refresh();
+  panel.symbol = '2.HK';
+  refused();
+  await asking;
+  const again = panel.refresh();
+  refused();
+  await assert.rejects(again, { code: 301603 });
 });
 
 test('the distribution adds up exactly', () => {

@@ -142,6 +142,11 @@ export const phrase = phrasesOf({
   hours_regular: ['regular', '盘中', '盤中'],
   hours_more: ['with pre-market and post-market', '含盘前盘后', '含盤前盤後'],
   form_multiple: ['A jump over several steps trades them all', '跳空多格时按格数成交', '跳空多格時按格數成交'],
+  form_agree: [
+    'I know that a grid trades without asking me again',
+    '我了解网格会自动交易，不再逐笔询问',
+    '我了解網格會自動交易，不再逐筆詢問',
+  ],
   form_start: ['Start the grid', '启动网格', '啟動網格'],
   form_save: ['Change the grid', '修改网格', '修改網格'],
   preview_taken: [

@@ -77,12 +77,17 @@ export class FlowPanel {
   async refresh() {
     const { symbol } = this;
     const query = new URLSearchParams({ symbol });
-    const [flow, distribution] = await Promise.all(
-      ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
-    );
-    if (this.symbol !== symbol) return;
-    this.told = { flow: flow.data, distribution: distribution.data };
-    this.show();
+    try {
+      const [flow, distribution] = await Promise.all(
+        ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
+      );
+      if (this.symbol !== symbol) return;
+      this.told = { flow: flow.data, distribution: distribution.data };
+      this.show();
+    } catch (error) {
+      // That a security has no trades says nothing of the next one, which is asked for after this.
+      if (this.symbol === symbol || error.name !== 'Refused') throw error;
+    }
   }
 
   lost(error) {

@@ -43,6 +43,8 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
   );
   if (start.force === 0) selects.force.value = '0';
   const multiple = el('input', { type: 'checkbox', checked: start.isMultiple });
+  // An operator may ask for it; it is given once, for all grids.
+  const agree = grid || info.channel_infos?.strategy_granted ? undefined : el('input', { type: 'checkbox' });
   const said = el('p', { class: 'said warn', role: 'status' });
   const field = (name, label, box) => el('p', { class: 'field' }, el('label', { for: id(name) }, phrase(label)), box);
   const number = (name) => field(name, NUMBERS[name], numbers[name]);
@@ -74,6 +76,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
     isSending = true;
     if (rule.time_in_force === GTD) rule.expire_time = Number(grid.expire_time);
     try {
+      if (agree?.checked) await ask('/v1/record/questionnaire', { method: 'POST', body: { type: 'strategy', items: { agree: 'true' } } });
       const body = grid ? { order_id: grid.order_id, grid_trading_rule: rule } : bodyOf(rule);
       const { data } = await ask(`/v1/gridtrading/${grid ? 'replace' : 'submit'}`, { method: 'POST', body });
       dialog.close();
@@ -97,6 +100,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
       ['up', 'down', 'quantity', 'least', 'most'].map(number),
       ['orderType', 'atBound', 'force', 'rth'].map(select),
       el('label', { class: 'tick' }, multiple, el('span', {}, phrase('form_multiple'))),
+      agree && el('label', { class: 'tick' }, agree, el('span', {}, phrase('form_agree'))),
       grid ? undefined : verdict,
       said,
       el(
