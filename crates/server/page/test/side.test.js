@@ -9,7 +9,7 @@ import { FlowPanel } from '../src/side/flow-panel.js';
 import { previewWords } from '../src/side/grid-form.js';
 import { statusWords } from '../src/side/grid-panel.js';
 import { Grids, stepWords, triggerWords } from '../src/side/grids.js';
-import { dotsOf, fieldsOf, levelsOf, placeTriggers, ruleOf, startOf } from '../src/side/levels.js';
+import { changedRule, dotsOf, fieldsOf, levelsOf, placeTriggers, ruleOf, startOf } from '../src/side/levels.js';
 import { Watchlists, moved, ordered } from '../src/side/watchlists.js';
 import { readOut } from '../src/readout.js';
 import { Trades } from '../src/trades.js';
@@ -82,6 +82,21 @@ test('the form makes a rule, or says which field is wrong before anything is sen
   // What a grid has comes back as the same rule.
   const again = ruleOf(fieldsOf(grid())).rule;
   assert.deepEqual([again.submitted_base_price, again.trigger_percent_down, again.upper_limit_quantity], ['306', '2', '500']);
+});
+
+test('a change leaves alone what the form does not show', () => {
+  const own = grid({
+    lower_limit_event: 2, grid_order_type_down: 'GLO', trigger_sell_depth: -1, trigger_buy_depth: 3, support_shortsell: true, time_in_force: 6, expire_time: '1794700000',
+  });
+  const change = (fields) => changedRule(own, ruleOf({ ...fieldsOf(own), ...fields }).rule);
+  const kept = change({ up: '4' });
+  assert.deepEqual(
+    [kept.trigger_percent_up, kept.lower_limit_event, kept.grid_order_type_down, kept.trigger_sell_depth, kept.trigger_buy_depth, kept.support_shortsell, kept.expire_time],
+    ['4', 2, 'GLO', -1, 3, true, 1794700000],
+  );
+  // What is chosen in the form holds for both sides.
+  const chosen = change({ atBound: 2, orderType: 'GTG', force: 1 });
+  assert.deepEqual([chosen.lower_limit_event, chosen.grid_order_type_down, chosen.expire_time], [2, 'GTG', undefined]);
 });
 
 test('the words of a grid', () => {

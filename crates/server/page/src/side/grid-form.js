@@ -5,13 +5,12 @@ import { openDialog } from '../dialog.js';
 import { el } from '../dom.js';
 import { marketOf } from '../market.js';
 import { phrase } from '../phrases/side.js';
-import { BY_PERCENT, BY_SPREAD, fieldsOf, ruleOf, startOf } from './levels.js';
+import { BY_PERCENT, BY_SPREAD, UNTIL_DATE, changedRule, fieldsOf, ruleOf, startOf } from './levels.js';
 
 const NUMBERS = {
   base: 'form_base', lower: 'form_lower', upper: 'form_upper', up: 'form_up', down: 'form_down',
   quantity: 'form_quantity', least: 'form_least', most: 'form_most',
 };
-const GTD = 6;
 const PAUSE_MS = 250;
 
 const choices = {
@@ -29,7 +28,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
   // Other markets have no other hours.
   if (marketOf(symbol)?.market !== 'US') delete offered.rth;
   // A date is not asked for here; a grid that has one keeps it.
-  if (start.force === GTD) offered.force = ['form_force', [...choices.force[1], [GTD, 'force_gtd']]];
+  if (start.force === UNTIL_DATE) offered.force = ['form_force', [...choices.force[1], [UNTIL_DATE, 'force_gtd']]];
   const id = (name) => `grid-${name}`;
   const numbers = Object.fromEntries(
     Object.keys(NUMBERS).map((name) => [name, el('input', { id: id(name), type: 'text', inputmode: 'decimal', autocomplete: 'off', value: start[name] })]),
@@ -74,10 +73,9 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
     if (wrong) return numbers[wrong].select();
     if (isSending) return undefined;
     isSending = true;
-    if (rule.time_in_force === GTD) rule.expire_time = Number(grid.expire_time);
     try {
       if (agree?.checked) await ask('/v1/record/questionnaire', { method: 'POST', body: { type: 'strategy', items: { agree: 'true' } } });
-      const body = grid ? { order_id: grid.order_id, grid_trading_rule: rule } : bodyOf(rule);
+      const body = grid ? { order_id: grid.order_id, grid_trading_rule: changedRule(grid, rule) } : bodyOf(rule);
       const { data } = await ask(`/v1/gridtrading/${grid ? 'replace' : 'submit'}`, { method: 'POST', body });
       dialog.close();
       await onDone(data?.order_id);

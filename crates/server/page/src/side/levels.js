@@ -10,6 +10,8 @@ export const BY_PERCENT = 2;
 /** A trigger is dated by the end of the minute that caused it. */
 const CANDLE_S = 60;
 const BUY = 1;
+/** The time in force that has a date. */
+export const UNTIL_DATE = 6;
 
 export const isLive = ({ status }) => status === 'Performing' || status === 'Suspended';
 export const sideOf = ({ action }) => (action === BUY ? 'Buy' : 'Sell');
@@ -104,6 +106,21 @@ export function ruleOf(fields) {
       rth: fields.rth,
       time_in_force: fields.force,
     },
+  };
+}
+
+/** The rule of a grid with what was changed in the form. What the form does not show, or shows once for both sides, stays as it is. */
+export function changedRule(grid, rule) {
+  const before = fieldsOf(grid);
+  const isSame = (name, field) => rule[name] === before[field];
+  return {
+    ...rule,
+    ...(isSame('upper_limit_event', 'atBound') && { lower_limit_event: grid.lower_limit_event }),
+    ...(isSame('grid_order_type_up', 'orderType') && { grid_order_type_down: grid.grid_order_type_down }),
+    trigger_sell_depth: grid.trigger_sell_depth,
+    trigger_buy_depth: grid.trigger_buy_depth,
+    support_shortsell: grid.support_shortsell,
+    ...(rule.time_in_force === UNTIL_DATE && { expire_time: Number(grid.expire_time) }),
   };
 }
 
