@@ -5,6 +5,7 @@ import { describeAction, placeActions } from './actions.js';
 import { adviceElement } from './advice.js';
 import { ask, me } from './api.js';
 import { addressOf, whereIAm } from './base.js';
+import { Beside } from './beside.js';
 import { dateOf, indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
 import { DateBox } from './datebox.js';
@@ -24,7 +25,6 @@ import { nameFor } from './rank.js';
 import { readOut, showReadOut, spoken } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
-import { Side } from './side/side.js';
 import { dayBreaks, extendedRuns, pauses } from './shading.js';
 import { showMe, showPlace } from './shell.js';
 import { Trades, arrowsOf } from './trades.js';
@@ -47,8 +47,8 @@ let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => side.traded(), onMoved: followClock });
-const side = new Side(ask, {
+const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: followClock });
+const beside = new Beside(ask, {
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
   onTrading: () => trades.watch(view.symbol),
@@ -81,7 +81,7 @@ async function open() {
   feed?.close();
   pager.watch(undefined);
   trades.stop();
-  side.leaveFor(view.symbol);
+  beside.side?.leaveFor(view.symbol);
   clearTimeout(speech);
   isNew = true;
   showControls();
@@ -121,11 +121,12 @@ async function open() {
   if (found) {
     facts = found;
     showFacts();
-    side.learn(found);
   }
-  side.watch(mine.view.symbol);
+  const side = await beside.load();
+  if (feed !== mine) return;
+  side?.watch(mine.view.symbol, found?.sessions);
   await trades.watch(mine.view.symbol);
-  if (feed === mine) side.settle();
+  if (feed === mine) side?.settle();
 }
 
 /** Once the frame that is being made is on the screen. */
@@ -145,9 +146,10 @@ function draw() {
 function drawTrades() {
   const { candles } = feed;
   fills = trades.placed(candles, period());
-  triggers = side.grids.placed(candles, period());
-  const lines = [...trades.lines, ...side.grids.lines];
-  const arrows = [...arrowsOf(candles, fills), ...side.grids.dots(candles, triggers)].sort((a, b) => a.wall - b.wall);
+  const grid = beside.marks(candles, period());
+  triggers = grid.words;
+  const lines = [...trades.lines, ...grid.lines];
+  const arrows = [...arrowsOf(candles, fills), ...grid.dots].sort((a, b) => a.wall - b.wall);
   chart.showTrades({ lines, arrows });
   byId('working').replaceChildren(...lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
   look(chart.cursor);
@@ -416,15 +418,19 @@ function wire() {
     },
     g: () => dateBox.focus(),
     o: () => byId('trade').click(),
-    w: () => side.star(),
-    l: () => side.toggle('lists'),
-    f: () => side.toggle('flow'),
-    G: () => side.toggle('grid'),
+    w: () => byId('star').click(),
+    l: () => panel('lists'),
+    f: () => panel('flow'),
+    G: () => panel('grid'),
     r: () => (view.symbol ? open() : begin()),
     t: restyled(cycleTheme),
     c: restyled(cycleRise),
     Escape: () => chart?.clearLook(),
   });
+}
+
+async function panel(name) {
+  (await beside.load())?.toggle(name);
 }
 
 function newest() {
@@ -476,7 +482,7 @@ function close() {
   feed = undefined;
   pager.watch(undefined);
   trades.stop();
-  side.leaveFor(undefined);
+  beside.side?.leaveFor(undefined);
   showControls();
   showReadOut(undefined);
   clearFacts();
@@ -485,4 +491,8 @@ function close() {
 readAddress();
 wire();
 showPlace();
-begin().finally(() => me().then(showMe, () => showMe(undefined)));
+begin().finally(() => {
+  me().then(showMe, () => showMe(undefined));
+  // Also where there is no chart: another security may be in a list.
+  beside.load();
+});

@@ -5,7 +5,6 @@ import { SESSION } from './candles.js';
 import { grouped, minus, percentChange, signed } from './decimal.js';
 import { byId } from './dom.js';
 import { phrase } from './phrases/chart.js';
-import { triggerWords } from './side/grids.js';
 import { fillWords } from './trades.js';
 import { dated } from './words.js';
 
@@ -22,7 +21,7 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
   const outside = SESSION_PHRASES[candle.session];
   const actions = placed.get(index)?.map((action) => action.full) ?? [];
   const trades = fills.get(index)?.map(fillWords) ?? [];
-  const grid = triggers.get(index)?.map(triggerWords) ?? [];
+  const grid = triggers.get(index) ?? [];
   return {
     time: dated(candle, period, market),
     open: text.open,

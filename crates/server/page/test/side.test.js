@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { Refused } from '../src/api.js';
+import { Beside } from '../src/beside.js';
 import { candleOf } from '../src/candles.js';
 import { periodNamed } from '../src/periods.js';
 import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from '../src/side/capital.js';
@@ -59,7 +60,8 @@ test('triggers are at the minute that caused them, in every period, or nowhere',
     { wall: minutes[0].wall, side: 'Sell', price: '306' },
   ]);
   assert.equal(triggerWords(trigger('2026-03-18T10:01:00+08:00')), 'grid sale of 100 at 306');
-  const said = readOut(minutes, 0, { period: periodNamed('1m'), placed: new Map(), triggers: placed });
+  const words = new Map([[0, placed.get(0).map(triggerWords)]]);
+  const said = readOut(minutes, 0, { period: periodNamed('1m'), placed: new Map(), triggers: words });
   assert.equal(said.event, 'grid buy of 100 at 306 · grid sale of 100 at 306');
 });
 
@@ -180,6 +182,27 @@ test('the panel hears of everything that happens to an account', () => {
   marks(3);
   marks(4);
   assert.equal(traded, 2);
+});
+
+test('a chart does without the panel until its script is there, and asks for it again', async () => {
+  let isThere = false;
+  class Side {
+    constructor(ask, on) {
+      Object.assign(this, { ask, on });
+    }
+
+    marks = () => ({ lines: ['a line'], dots: [], words: new Map() });
+  }
+  const beside = new Beside('ask', 'on', async () => {
+    if (!isThere) throw new TypeError('Failed to fetch dynamically imported module');
+    return { Side };
+  });
+  assert.equal(await beside.load(), undefined);
+  assert.deepEqual(beside.marks([], undefined).lines, []);
+  isThere = true;
+  const [one, two] = await Promise.all([beside.load(), beside.load()]);
+  assert.ok(one === two && one.ask === 'ask' && one.on === 'on');
+  assert.deepEqual(beside.marks([], undefined).lines, ['a line']);
 });
 
 // Lists.

@@ -52,16 +52,12 @@ export class FlowPanel {
     this.live.stop();
   }
 
-  watch(symbol) {
+  /** By its hours the minutes of a security are placed. */
+  watch(symbol, sessions = []) {
+    this.sessions = sessions;
     if (symbol === this.symbol) return;
     this.symbol = symbol;
     if (this.isOpen) this.begin();
-  }
-
-  /** The hours of a security, by which its minutes are placed. */
-  learn(symbol, sessions) {
-    this.sessions = sessions;
-    if (this.isOpen && this.told && this.symbol === symbol) this.show();
   }
 
   begin() {

@@ -1,7 +1,7 @@
 // What the page knows of the grids of a security: all of them in brief, and one of them with its triggers. They are asked for again when
 // the account's journal has gone on, which the chart hears anyway.
 
-import { BY_PERCENT, dotsOf, isLive, levelsOf, placeTriggers, sideOf, trimmed } from './levels.js';
+import { BY_PERCENT, isLive, levelsOf, sideOf, trimmed } from './levels.js';
 import { phrase } from '../phrases/side.js';
 
 const GRIDS_MAX = 50;
@@ -93,15 +93,6 @@ export class Grids {
       ...line('level', 'Buy', buy, phrase('line_buy', grid.trigger_quantity)),
       ...line('bound', 'bound', grid.lower_limit_price, phrase('line_lower')),
     ];
-  }
-
-  /** Its triggers at their candles. */
-  placed(candles, period) {
-    return placeTriggers(candles, this.triggers, period);
-  }
-
-  dots(candles, placed) {
-    return dotsOf(candles, placed);
   }
 }
 

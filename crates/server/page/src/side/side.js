@@ -4,6 +4,8 @@ import { byId } from '../dom.js';
 import { remember } from '../memory.js';
 import { FlowPanel } from './flow-panel.js';
 import { GridPanel } from './grid-panel.js';
+import { triggerWords } from './grids.js';
+import { dotsOf, placeTriggers } from './levels.js';
 import { ListsPanel } from './lists-panel.js';
 
 const NAMES = ['lists', 'flow', 'grid'];
@@ -81,23 +83,21 @@ export class Side {
     return byId('side-tabs').querySelector(`[value=${name}]`).focus();
   }
 
-  star() {
-    byId('star').click();
-  }
-
   /** Another security is being opened: nothing of the former one may be seen with it. */
   leaveFor(symbol) {
     if (symbol !== this.grids.symbol) this.watch(undefined);
   }
 
-  /** The security that the chart shows. */
-  watch(symbol) {
-    for (const panel of Object.values(this.panels)) panel.watch(symbol);
+  /** The security that the chart shows, and its hours if they are known. */
+  watch(symbol, sessions) {
+    for (const panel of Object.values(this.panels)) panel.watch(symbol, sessions);
   }
 
-  /** What is known of it, which comes later. */
-  learn({ symbol, sessions }) {
-    this.panels.flow.learn(symbol, sessions);
+  /** What the chart shows of the grid: lines, a dot for each trigger, and words at the candles that caused them. */
+  marks(candles, period) {
+    const placed = placeTriggers(candles, this.grids.triggers, period);
+    const words = new Map([...placed].map(([index, triggers]) => [index, triggers.map(triggerWords)]));
+    return { lines: this.grids.lines, dots: dotsOf(candles, placed), words };
   }
 
   /** The account's journal has gone on. */
