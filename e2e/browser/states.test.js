@@ -216,7 +216,7 @@ describe('the chart page', () => {
       // Every control can be reached, in the order in which they are read.
       const reached = [];
       await page.locator('.brand').focus();
-      for (let tab = 0; tab < 17; tab += 1) {
+      for (let tab = 0; tab < 20; tab += 1) {
         await page.keyboard.press('Tab');
         reached.push(await page.evaluate(() => document.activeElement.id || document.activeElement.name || document.activeElement.textContent));
       }

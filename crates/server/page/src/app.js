@@ -5,6 +5,7 @@ import { describeAction, placeActions } from './actions.js';
 import { adviceElement } from './advice.js';
 import { ask, me } from './api.js';
 import { addressOf, whereIAm } from './base.js';
+import { Beside } from './beside.js';
 import { dateOf, indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
 import { DateBox } from './datebox.js';
@@ -42,10 +43,17 @@ let feed;
 let facts;
 let placed = new Map();
 let fills = new Map();
+let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onMoved: followClock });
+const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: followClock });
+const beside = new Beside(ask, {
+  go: (symbol) => change({ symbol, before: undefined }),
+  onMarks: () => chart && feed && drawTrades(),
+  onTrading: () => trades.watch(view.symbol),
+  say: (words) => (byId('speech').textContent = words),
+});
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before }));
@@ -73,6 +81,7 @@ async function open() {
   feed?.close();
   pager.watch(undefined);
   trades.stop();
+  beside.side?.leaveFor(view.symbol);
   clearTimeout(speech);
   isNew = true;
   showControls();
@@ -113,7 +122,11 @@ async function open() {
     facts = found;
     showFacts();
   }
+  const side = await beside.load();
+  if (feed !== mine) return;
+  side?.watch(mine.view.symbol, found?.sessions);
   await trades.watch(mine.view.symbol);
+  if (feed === mine) side?.settle();
 }
 
 /** Once the frame that is being made is on the screen. */
@@ -131,9 +144,14 @@ function draw() {
 
 /** What the account has done and wants to do; for the ear as a list. */
 function drawTrades() {
-  fills = trades.placed(feed.candles, period());
-  chart.showTrades({ lines: trades.lines, arrows: arrowsOf(feed.candles, fills) });
-  byId('working').replaceChildren(...trades.lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
+  const { candles } = feed;
+  fills = trades.placed(candles, period());
+  const grid = beside.marks(candles, period());
+  triggers = grid.words;
+  const lines = [...trades.lines, ...grid.lines];
+  const arrows = [...arrowsOf(candles, fills), ...grid.dots].sort((a, b) => a.wall - b.wall);
+  chart.showTrades({ lines, arrows });
+  byId('working').replaceChildren(...lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
   look(chart.cursor);
 }
 
@@ -189,7 +207,7 @@ function look(index) {
   const at = index ?? chart.edge();
   if (!candles[at]) return;
   const market = marketOf(view.symbol);
-  const said = readOut(candles, at, { period: period(), market, placed, fills });
+  const said = readOut(candles, at, { period: period(), market, placed, fills, triggers });
   showReadOut(said);
   byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
   clearTimeout(speech);
@@ -400,11 +418,19 @@ function wire() {
     },
     g: () => dateBox.focus(),
     o: () => byId('trade').click(),
+    w: () => byId('star').click(),
+    l: () => panel('lists'),
+    f: () => panel('flow'),
+    G: () => panel('grid'),
     r: () => (view.symbol ? open() : begin()),
     t: restyled(cycleTheme),
     c: restyled(cycleRise),
     Escape: () => chart?.clearLook(),
   });
+}
+
+async function panel(name) {
+  (await beside.load())?.toggle(name);
 }
 
 function newest() {
@@ -456,6 +482,7 @@ function close() {
   feed = undefined;
   pager.watch(undefined);
   trades.stop();
+  beside.side?.leaveFor(undefined);
   showControls();
   showReadOut(undefined);
   clearFacts();
@@ -464,4 +491,8 @@ function close() {
 readAddress();
 wire();
 showPlace();
-begin().finally(() => me().then(showMe, () => showMe(undefined)));
+begin().finally(() => {
+  me().then(showMe, () => showMe(undefined));
+  // Also where there is no chart: another security may be in a list.
+  beside.load();
+});

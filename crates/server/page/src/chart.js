@@ -19,6 +19,7 @@ const SPACING = 7;
 /** Candles' worth of empty space to the right of the newest. */
 const ROOM_RIGHT = 4;
 const VOLUME_SHARE = 0.2;
+const STYLES = { order: LineStyle.LargeDashed, trigger: LineStyle.Dashed, base: LineStyle.Solid, level: LineStyle.Dotted, bound: LineStyle.SparseDotted };
 
 export class ChartView {
   constructor(container, { tickText, crosshairText, onLook, onRange }) {
@@ -116,29 +117,26 @@ export class ChartView {
     for (const one of this.backdrops) one.show({ ...this.backdrop, palette: this.palette });
   }
 
-  /** Open orders as lines at their price, fills as arrows at their candles. */
+  /** Open orders and the levels of a grid as lines at their price, fills as arrows at their candles, triggers as dots at their price. */
   showTrades(trades) {
     this.trades = trades;
-    const colour = (side) => (side === 'Buy' ? this.palette.rise : this.palette.fall);
+    const { rise, fall, accent, soft } = this.palette;
+    const colour = (side) => ({ Buy: rise, Sell: fall, base: accent, bound: soft })[side];
     for (const line of this.lines) this.price.removePriceLine(line);
-    this.lines = trades.lines.map(({ side, price, words, isTrigger }) =>
+    this.lines = trades.lines.map(({ side, price, words, style }) =>
       this.price.createPriceLine({
-        price: Number(price),
-        color: colour(side),
-        lineWidth: 1,
-        lineStyle: isTrigger ? LineStyle.Dashed : LineStyle.LargeDashed,
-        axisLabelVisible: true,
-        title: words,
+        price: Number(price), color: colour(side), lineWidth: 1, lineStyle: STYLES[style], axisLabelVisible: true, title: words,
       }),
     );
     if (!this.arrows && trades.arrows.length === 0) return;
     this.arrows ??= createSeriesMarkers(this.price, []);
     this.arrows.setMarkers(
-      trades.arrows.map(({ wall, side, text }) => ({
+      trades.arrows.map(({ wall, side, text, price }) => ({
         time: wall,
         color: colour(side),
         text,
-        ...(side === 'Buy' ? { position: 'belowBar', shape: 'arrowUp' } : { position: 'aboveBar', shape: 'arrowDown' }),
+        ...(price !== undefined && { position: 'atPriceMiddle', price: Number(price), shape: 'circle' }),
+        ...(price === undefined && (side === 'Buy' ? { position: 'belowBar', shape: 'arrowUp' } : { position: 'aboveBar', shape: 'arrowDown' })),
       })),
     );
   }

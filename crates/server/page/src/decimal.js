@@ -26,6 +26,36 @@ export function minus(a, b) {
   return written(scaled(left, scale) - scaled(right, scale), scale);
 }
 
+export function plus(a, b) {
+  const [left, right] = [parsed(a), parsed(b)];
+  const scale = Math.max(left.scale, right.scale);
+  return written(scaled(left, scale) + scaled(right, scale), scale);
+}
+
+/** With all the decimals of both. */
+export function times(a, b) {
+  const [left, right] = [parsed(a), parsed(b)];
+  return written(left.units * right.units, left.scale + right.scale);
+}
+
+/** Below, at or above zero as `a` is below, at or above `b`. */
+export function compared(a, b) {
+  const difference = minus(a, b);
+  return difference.startsWith('-') ? -1 : Number(/[1-9]/.test(difference));
+}
+
+/** The nearest multiple of a step that is not below a positive number, or not above it. */
+export function toMultiple(text, step, direction) {
+  const [number, size] = [parsed(text), parsed(step)];
+  const scale = Math.max(number.scale, size.scale);
+  const [units, unit] = [scaled(number, scale), scaled(size, scale)];
+  const rest = units % unit;
+  const below = units - rest;
+  const multiple = rest !== 0n && direction === 'up' ? below + unit : below;
+  // As many decimals as the step has, and no digit is lost: a multiple of it has none beyond.
+  return written(multiple / 10n ** BigInt(scale - size.scale), size.scale);
+}
+
 /** By how many percent `now` is above `before`, two decimals, half away from zero; nothing if `before` is zero. */
 export function percentChange(now, before) {
   const [late, early] = [parsed(now), parsed(before)];

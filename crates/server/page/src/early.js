@@ -26,7 +26,8 @@ if (pathHere() === '/') {
 document.documentElement.dataset.page = pathHere();
 
 // The role only decides which links are there before the server has been asked; remembering it keeps them from appearing late.
-for (const name of ['theme', 'rise', 'role']) {
+// Where there is room for it beside the chart, the panel that was open is open again.
+for (const name of ['theme', 'rise', 'role', ...(pathHere() === '/' && matchMedia('(min-width: 1001px)').matches ? ['side'] : [])]) {
   const chosen = remembered(name);
   if (chosen) document.documentElement.dataset[name] = chosen;
 }

@@ -12,7 +12,7 @@ const SESSION_PHRASES = { [SESSION.pre]: 'pre', [SESSION.post]: 'post', [SESSION
 const CELLS = ['time', 'open', 'high', 'low', 'close', 'change', 'volume', 'turnover', 'event'];
 
 /** What a candle says, cell by cell. */
-export function readOut(candles, index, { period, market, placed, fills = new Map() }) {
+export function readOut(candles, index, { period, market, placed, fills = new Map(), triggers = new Map() }) {
   const candle = candles[index];
   const before = candles[index - 1];
   const { text } = candle;
@@ -21,6 +21,7 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
   const outside = SESSION_PHRASES[candle.session];
   const actions = placed.get(index)?.map((action) => action.full) ?? [];
   const trades = fills.get(index)?.map(fillWords) ?? [];
+  const grid = triggers.get(index) ?? [];
   return {
     time: dated(candle, period, market),
     open: text.open,
@@ -31,7 +32,7 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
     direction: direction(change),
     volume: grouped(text.volume),
     turnover: grouped(text.turnover),
-    event: [outside ? phrase(outside) : '', ...trades, ...actions].filter(Boolean).join(' · '),
+    event: [outside ? phrase(outside) : '', ...trades, ...grid, ...actions].filter(Boolean).join(' · '),
   };
 }
 

@@ -10,9 +10,12 @@ import { phrase } from './phrases/chart.js';
 const CANDLE_S = 60;
 
 export class Trades {
-  /** `onTold` is called when orders or fills are others than before, `onMoved` when the clock has gone on by a minute. */
-  constructor(ask, { onTold, onMoved }) {
-    Object.assign(this, { ask, onTold, onMoved, live: undefined, marks: undefined });
+  /**
+   * `onTold` is called when orders or fills are others than before, `onTraded` when anything at all has happened to the account, and
+   * `onMoved` when the clock has gone on by a minute.
+   */
+  constructor(ask, { onTold, onTraded = () => {}, onMoved }) {
+    Object.assign(this, { ask, onTold, onTraded, onMoved, live: undefined, marks: undefined });
   }
 
   /** Asks for the marks of a security. An account that does not trade is asked once. */
@@ -35,6 +38,7 @@ export class Trades {
     this.marks = marks;
     const isSame = before && JSON.stringify([before.orders, before.fills]) === JSON.stringify([marks.orders, marks.fills]);
     if (!isSame) this.onTold();
+    if (marks.entries !== (before?.entries ?? 0)) this.onTraded();
     this.movedAt ??= Number(marks.at);
     if (Number(marks.at) - this.movedAt < CANDLE_S) return;
     this.movedAt = Number(marks.at);
@@ -58,8 +62,8 @@ export class Trades {
 /** An order has a line at each price that it waits for; one at the market has none. */
 function linesOf({ side, quantity, price, trigger_price: trigger }) {
   const words = phrase(side === 'Buy' ? 'line_buy' : 'line_sell', quantity);
-  const limit = price ? [{ side, price, words, isTrigger: false }] : [];
-  return trigger ? [{ side, price: trigger, words: phrase('line_trigger', words), isTrigger: true }, ...limit] : limit;
+  const limit = price ? [{ side, price, words, style: 'order' }] : [];
+  return trigger ? [{ side, price: trigger, words: phrase('line_trigger', words), style: 'trigger' }, ...limit] : limit;
 }
 
 /** Indexes of candles with the fills that they gave. A fill of a candle that is not shown, as before the opening, is nowhere. */

@@ -7,7 +7,7 @@ import { periods } from '../parts/periods.js';
 import { describeAction, periodFloor, placeActions } from '../src/actions.js';
 import { Refused, ask } from '../src/api.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
-import { abbreviated, decimalsOf, grouped, minus, percentChange, signed } from '../src/decimal.js';
+import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus, signed, times, toMultiple } from '../src/decimal.js';
 import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
 import { hongKongDate } from '../src/desk/table.js';
 import { Feed } from '../src/feed.js';
@@ -20,6 +20,7 @@ import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
 import { phrase as shared } from '../src/phrases/shared.js';
+import { phrase as side } from '../src/phrases/side.js';
 import { PERIODS, lastDate, periodNamed, stepPeriod } from '../src/periods.js';
 import { nameFor, rank } from '../src/rank.js';
 import { readOut } from '../src/readout.js';
@@ -57,6 +58,10 @@ test('decimals are exact', () => {
   assert.equal(grouped('999'), '999');
   assert.equal(decimalsOf('83.300'), 3);
   assert.deepEqual([12_400_000, 999, 1_250_000_000, 0].map(abbreviated), ['12.4M', '999', '1.3B', '0']);
+  assert.equal(plus('99.95', '0.05'), '100.00');
+  assert.equal(times('305.2', '1.02'), '311.304');
+  assert.deepEqual([compared('1.50', '1.5'), compared('1.49', '1.5'), compared('-1', '-2')], [0, -1, 1]);
+  assert.deepEqual([toMultiple('311.304', '0.200', 'up'), toMultiple('311.304', '0.200', 'down'), toMultiple('311.4', '0.200', 'up')], ['311.400', '311.200', '311.400']);
   assert.throws(() => minus('1e3', '1'), RangeError);
 });
 
@@ -289,7 +294,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);

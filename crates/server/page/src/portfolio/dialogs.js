@@ -3,26 +3,11 @@
 import { ask } from '../api.js';
 import { hongKongInstant } from '../desk/table.js';
 import { refusal } from '../desk/refused.js';
+import { openDialog as open } from '../dialog.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { orderWords } from './orders.js';
 import { PRICE_FIELDS, amount, feeWords, typeOf } from './words.js';
-
-/** A dialog that is gone once it is closed, and gives the focus back to where it was. */
-function open(name, title, ...parts) {
-  const id = `${name}-title`;
-  const box = el('dialog', { class: name, 'aria-labelledby': id }, el('h2', { id }, title), ...parts);
-  const back = document.activeElement?.dataset.key;
-  box.addEventListener('close', () => {
-    box.remove();
-    // The rows may have been made anew meanwhile.
-    const same = back && [...document.querySelectorAll('[data-key]')].find((one) => one.dataset.key === back);
-    same?.focus({ preventScroll: true });
-  });
-  document.body.append(box);
-  box.showModal();
-  return box;
-}
 
 const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
 

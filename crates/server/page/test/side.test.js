@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { Refused } from '../src/api.js';
+import { Beside } from '../src/beside.js';
+import { candleOf } from '../src/candles.js';
+import { periodNamed } from '../src/periods.js';
+import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from '../src/side/capital.js';
+import { FlowPanel } from '../src/side/flow-panel.js';
+import { previewWords } from '../src/side/grid-form.js';
+import { statusWords } from '../src/side/grid-panel.js';
+import { Grids, stepWords, triggerWords } from '../src/side/grids.js';
+import { changedRule, dotsOf, fieldsOf, levelsOf, placeTriggers, ruleOf, startOf } from '../src/side/levels.js';
+import { Watchlists, moved, ordered } from '../src/side/watchlists.js';
+import { readOut } from '../src/readout.js';
+import { Trades } from '../src/trades.js';
+
+const stamp = (time) => Date.parse(time) / 1000;
+const candle = (time) =>
+  candleOf({ timestamp: stamp(time), time, trade_session: 0, open: '1', high: '1', low: '1', close: '1', volume: 1, turnover: '1' });
+
+// Grids.
+
+/** As `GET /v1/gridtrading/list` has one. */
+const grid = (more = {}) => ({
+  order_id: '5', symbol: '700.HK', status: 'Performing', submitted_base_price: '300', current_base_price: '306', upper_limit_price: '360',
+  lower_limit_price: '240', trigger_price_type: 2, trigger_spread_up: '', trigger_spread_down: '', trigger_percent_up: '2', trigger_percent_down: '2',
+  trigger_quantity: '100', upper_limit_quantity: '500', lower_limit_quantity: '100', upper_limit_event: 1, lower_limit_event: 1, multiple_trigger: false,
+  time_in_force: 1, rth: 0, grid_order_type_up: 'GMO', grid_order_type_down: 'GMO', created_at: '1787000000', total_profit_balance: '0', ...more,
+});
+const TICKS = [{ str_proceed: '100', end_proceed: '200', bid_size: '0.100' }, { str_proceed: '200', end_proceed: '500', bid_size: '0.200' }];
+
+test('levels of a grid: from its base, rounded away from it to the step of prices, none beyond a bound', () => {
+  assert.deepEqual(levelsOf(grid(), TICKS), { base: '306', sell: '312.2', buy: '299.8' });
+  assert.deepEqual(levelsOf(grid()), { base: '306', sell: '312.12', buy: '299.88' });
+  const spread = { trigger_price_type: 1, trigger_spread_up: '5', trigger_spread_down: '2.5', trigger_percent_up: '', trigger_percent_down: '' };
+  assert.deepEqual(levelsOf(grid(spread), TICKS), { base: '306', sell: '311', buy: '303.4' });
+  assert.deepEqual(levelsOf(grid({ upper_limit_price: '312', lower_limit_price: '299.8' }), TICKS), { base: '306', sell: undefined, buy: '299.8' });
+  // A grid that has not triggered yet may have no base of its own.
+  assert.equal(levelsOf(grid({ current_base_price: '' })).base, '300');
+  // At the end of a range its own step holds.
+  assert.equal(levelsOf(grid({ ...spread, current_base_price: '201', trigger_spread_down: '1', lower_limit_price: '1' }), TICKS).buy, '200');
+});
+
+test('triggers are at the minute that caused them, in every period, or nowhere', () => {
+  const minutes = ['2026-03-18T10:00:00+08:00', '2026-03-18T10:01:00+08:00', '2026-03-18T13:00:00+08:00'].map(candle);
+  // Dated by the end of their minute.
+  const trigger = (time, action = 2) => ({ trigger_at: String(stamp(time)), action, trigger_price: '306', quantity: '100' });
+  const at = (candles, times, period) => [...placeTriggers(candles, times.map((time) => trigger(time)), periodNamed(period)).keys()];
+  assert.deepEqual(at(minutes, ['2026-03-18T10:02:00+08:00'], '1m'), [1]);
+  assert.deepEqual(at(minutes, ['2026-03-18T10:00:00+08:00', '2026-03-18T10:03:00+08:00', '2026-03-18T13:02:00+08:00'], '1m'), []);
+  assert.deepEqual(at(minutes.slice(0, 1), ['2026-03-18T10:05:00+08:00', '2026-03-18T10:06:00+08:00'], '5m'), [0]);
+  const days = ['2026-03-17T00:00:00+08:00', '2026-03-18T00:00:00+08:00'].map(candle);
+  assert.deepEqual(at(days, ['2026-03-18T16:00:00+08:00', '2026-03-19T10:00:00+08:00'], 'day'), [1]);
+  assert.deepEqual(at([candle('2026-03-16T00:00:00+08:00')], ['2026-03-20T16:00:00+08:00', '2026-03-23T10:00:00+08:00'], 'week'), [0]);
+  assert.deepEqual(at([], ['2026-03-18T10:02:00+08:00'], '1m'), []);
+  const placed = placeTriggers(minutes, [trigger('2026-03-18T10:01:00+08:00', 1), trigger('2026-03-18T10:01:00+08:00')], periodNamed('1m'));
+  assert.deepEqual(dotsOf(minutes, placed), [
+    { wall: minutes[0].wall, side: 'Buy', price: '306' },
+    { wall: minutes[0].wall, side: 'Sell', price: '306' },
+  ]);
+  assert.equal(triggerWords(trigger('2026-03-18T10:01:00+08:00')), 'grid sale of 100 at 306');
+  const words = new Map([[0, placed.get(0).map(triggerWords)]]);
+  const said = readOut(minutes, 0, { period: periodNamed('1m'), placed: new Map(), triggers: words });
+  assert.equal(said.event, 'grid buy of 100 at 306 · grid sale of 100 at 306');
+});
+
+test('the form makes a rule, or says which field is wrong before anything is sent', () => {
+  const info = { last_done: '305.200', lot_size: '100', bid_sizes: TICKS };
+  const start = startOf(info);
+  assert.deepEqual([start.base, start.lower, start.upper, start.quantity, start.most], ['305.2', '290', '320.4', '100', '1000']);
+  const { rule } = ruleOf(start);
+  assert.deepEqual([rule.trigger_percent_up, rule.trigger_spread_up, rule.trigger_price_type, rule.time_in_force], ['1', undefined, 2, 1]);
+  assert.equal(ruleOf({ ...start, kind: 1 }).rule.trigger_spread_down, '1');
+  const wrong = (fields) => ruleOf({ ...start, ...fields }).wrong;
+  assert.deepEqual(
+    [{ base: '' }, { up: '0.00' }, { down: '-1' }, { quantity: '1e3' }, { lower: '320.4' }, { base: '321' }, { base: '289.8' }, { most: '100' }, {}].map(wrong),
+    ['base', 'up', 'down', 'quantity', 'upper', 'base', 'base', 'most', undefined],
+  );
+  // Bounds that cross are told as that.
+  assert.equal(ruleOf({ ...start, lower: '400' }).because, 'rule_bounds');
+  // Nothing to begin with where there is no price yet, and nothing breaks.
+  assert.deepEqual([startOf({ last_done: '', lot_size: '' }).base, startOf({ last_done: '', lot_size: '' }).quantity], ['', '1']);
+  // What a grid has comes back as the same rule.
+  const again = ruleOf(fieldsOf(grid())).rule;
+  assert.deepEqual([again.submitted_base_price, again.trigger_percent_down, again.upper_limit_quantity], ['306', '2', '500']);
+});
+
+test('a change leaves alone what the form does not show', () => {
+  const own = grid({
+    lower_limit_event: 2, grid_order_type_down: 'GLO', trigger_sell_depth: -1, trigger_buy_depth: 3, support_shortsell: true, time_in_force: 6, expire_time: '1794700000',
+  });
+  const change = (fields) => changedRule(own, ruleOf({ ...fieldsOf(own), ...fields }).rule);
+  const kept = change({ up: '4' });
+  assert.deepEqual(
+    [kept.trigger_percent_up, kept.lower_limit_event, kept.grid_order_type_down, kept.trigger_sell_depth, kept.trigger_buy_depth, kept.support_shortsell, kept.expire_time],
+    ['4', 2, 'GLO', -1, 3, true, 1794700000],
+  );
+  // What is chosen in the form holds for both sides.
+  const chosen = change({ atBound: 2, orderType: 'GTG', force: 1 });
+  assert.deepEqual([chosen.lower_limit_event, chosen.grid_order_type_down, chosen.expire_time], [2, 'GTG', undefined]);
+});
+
+test('the words of a grid', () => {
+  assert.equal(statusWords({ status: 'Performing', sleeping_reason: '' }), 'running');
+  assert.equal(statusWords({ status: 'Performing', sleeping_reason: 'funds' }), 'running · waits: there is not enough money');
+  assert.equal(statusWords({ status: 'Suspended', suspend_reason: 'corporate action' }), 'suspended · after a corporate action');
+  assert.equal(statusWords({ status: 'Unheard', suspend_reason: 'user' }), 'Unheard');
+  assert.equal(stepWords(grid()), '+2 % / \u22122 %');
+  const side = { trade_count: 7, amount: '318990.00' };
+  assert.match(previewWords({ verdict: 'accepted', sales: side, purchases: side, currency: 'HKD', available_cash: '500000.00' }), /7 purchases .* HKD 318,990\.00, with 500,000\.00/);
+  assert.equal(previewWords({ verdict: 'refused', reason: { words: 'bounds cross' } }), 'Would be refused: bounds cross');
+});
+
+/** A server of grids, which notes what it is asked. */
+function gridServer(...grids) {
+  const asked = [];
+  const answers = {
+    list: () => ({ grid_order: grids, has_more: false }),
+    detail: () => ({ suspend_reason: '', sleeping_reason: 'price', expire_time: '' }),
+    trigger_history_list: () => ({ trigger_orders: [], has_more: false }),
+    info: () => ({ bid_sizes: TICKS }),
+  };
+  const ask = async (path) => {
+    const name = path.split('?')[0].split('/').at(-1);
+    asked.push(name);
+    return { data: answers[name]() };
+  };
+  return { ask, grids, answers, taken: () => asked.splice(0) };
+}
+
+test('the grid on the chart is the one that lives, until another is chosen', async () => {
+  const server = gridServer(grid({ order_id: '9', status: 'Canceled' }), grid());
+  let told = 0;
+  const grids = new Grids(server.ask, () => (told += 1));
+  await grids.refresh();
+  assert.deepEqual(server.taken(), [], 'nothing is asked without a security');
+  grids.forget('700.HK');
+  await grids.refresh();
+  assert.deepEqual([grids.chosen.order_id, grids.chosen.sleeping_reason, told], ['5', 'price', 1]);
+  assert.deepEqual(grids.lines.map(({ words, price }) => [words, price]), [
+    ['Grid upper bound', '360'], ['Grid sells 100', '312.2'], ['Grid base', '306'], ['Grid buys 100', '299.8'], ['Grid lower bound', '240'],
+  ]);
+  await grids.choose('9');
+  assert.deepEqual([grids.chosen.order_id, grids.lines], ['9', []], 'what has ended has no lines');
+  // One that ends stays in sight, where there is no other.
+  const last = gridServer(grid());
+  const one = new Grids(last.ask, () => {});
+  one.forget('700.HK');
+  await one.refresh();
+  last.grids[0] = grid({ status: 'Canceled' });
+  await one.refresh();
+  assert.equal(one.chosen.status, 'Canceled');
+  // A refusal leaves what is known.
+  last.answers.list = () => {
+    throw new Refused({ status: 500, message: 'no' });
+  };
+  await one.refresh();
+  assert.deepEqual([one.chosen.status, one.refusal.message], ['Canceled', 'no']);
+});
+
+test('an answer for the former security is dropped', async () => {
+  let release;
+  const held = new Promise((done) => (release = done));
+  const server = gridServer(grid());
+  const grids = new Grids(async (path) => (await held, server.ask(path)), () => assert.fail('told'));
+  grids.forget('700.HK');
+  const asking = grids.refresh();
+  grids.forget('5.HK');
+  release();
+  await asking;
+  assert.equal(grids.chosen, undefined);
+});
+
+test('the panel hears of everything that happens to an account', () => {
+  let traded = 0;
+  const trades = new Trades(undefined, { onTold: () => {}, onTraded: () => (traded += 1), onMoved: () => {} });
+  const marks = (entries) => trades.take({ at: '1', entries, orders: [], fills: [] });
+  marks(0);
+  assert.equal(traded, 0, 'one that does not trade has done nothing');
+  marks(3);
+  marks(3);
+  marks(4);
+  assert.equal(traded, 2);
+});
+
+test('a chart does without the panel until its script is there, and asks for it again', async () => {
+  let isThere = false;
+  class Side {
+    constructor(ask, on) {
+      Object.assign(this, { ask, on });
+    }
+
+    marks = () => ({ lines: ['a line'], dots: [], words: new Map() });
+  }
+  const beside = new Beside('ask', 'on', async () => {
+    if (!isThere) throw new TypeError('Failed to fetch dynamically imported module');
+    return { Side };
+  });
+  assert.equal(await beside.load(), undefined);
+  assert.deepEqual(beside.marks([], undefined).lines, []);
+  isThere = true;
+  const [one, two] = await Promise.all([beside.load(), beside.load()]);
+  assert.ok(one === two && one.ask === 'ask' && one.on === 'on');
+  assert.deepEqual(beside.marks([], undefined).lines, ['a line']);
+});
+
+// Lists.
+
+const security = (symbol, isPinned = false) => ({ symbol, market: 'HK', name: symbol, watched_price: '', watched_at: '1', is_pinned: isPinned });
+const symbols = (securities) => securities.map((one) => one.symbol);
+
+test('pinned ones are first, and each moves among its own', () => {
+  const list = [security('1.HK'), security('2.HK', true), security('3.HK')];
+  assert.deepEqual(symbols(ordered(list)), ['2.HK', '1.HK', '3.HK']);
+  assert.deepEqual(symbols(moved(ordered(list), '3.HK', -1)), ['2.HK', '3.HK', '1.HK']);
+  const shown = ordered(list);
+  for (const [symbol, step] of [['1.HK', -1], ['2.HK', -1], ['3.HK', 1], ['4.HK', 1]]) assert.equal(moved(shown, symbol, step), shown, symbol);
+});
+
+/** Lists as a server keeps them, and every change that it was sent. */
+function listServer() {
+  const all = { id: '1', name: 'all', securities: [security('1.HK'), security('2.HK')] };
+  const state = { groups: [all, { id: '1001', name: 'mine', securities: [security('1.HK'), security('2.HK')] }], sent: [] };
+  const ask = async (path, { method = 'GET', body } = {}) => {
+    if (method === 'GET') return { data: structuredClone({ groups: state.groups }) };
+    state.sent.push([method, path, body]);
+    if (state.refuses) throw new Refused({ status: 400, message: 'no' });
+    if (body?.mode === 'replace') state.groups[1].securities = body.securities.map((symbol) => security(symbol));
+    return { data: { id: '1002' } };
+  };
+  return { state, ask };
+}
+
+test('changes of lists are sent one after the other, each to what the one before has left', async () => {
+  const { state, ask } = listServer();
+  const lists = new Watchlists(ask, () => {});
+  await lists.refresh();
+  assert.ok(lists.watched('2.HK') && !lists.watched('3.HK'));
+  // Twice at once: the second begins where the first has ended.
+  await Promise.all([lists.move('1001', '2.HK', -1), lists.move('1001', '2.HK', 1)]);
+  assert.deepEqual(state.sent.map(([, , body]) => body.securities), [['2.HK', '1.HK'], ['1.HK', '2.HK']]);
+  state.sent.length = 0;
+  await lists.move('1001', '1.HK', -1);
+  assert.deepEqual(state.sent, [], 'nowhere to go, nothing to send');
+  assert.equal(await lists.create('new', ['5.HK']), '1002');
+  await lists.add('1001', '5.HK');
+  await lists.remove('1', '5.HK');
+  await lists.rename('1001', 'yours');
+  await lists.pin('1.HK', true);
+  await lists.drop('1001');
+  const path = '/v1/watchlist/groups';
+  assert.deepEqual(state.sent, [
+    ['POST', path, { name: 'new', securities: ['5.HK'] }],
+    ['PUT', path, { id: '1001', securities: ['5.HK'], mode: 'add' }],
+    ['PUT', path, { id: '1', securities: ['5.HK'], mode: 'remove' }],
+    ['PUT', path, { id: '1001', name: 'yours' }],
+    ['POST', '/v1/watchlist/pinned', { mode: 'add', securities: ['1.HK'] }],
+    ['DELETE', `${path}?id=1001&purge=false`, undefined],
+  ]);
+});
+
+test('a refused change is told to whoever asked for it, and the next one goes on', async () => {
+  const { state, ask } = listServer();
+  const lists = new Watchlists(ask, () => {});
+  state.refuses = true;
+  const refused = lists.add('1001', '5.HK');
+  const next = lists.rename('1001', 'yours');
+  await assert.rejects(refused, { name: 'Refused', message: 'no' });
+  await assert.rejects(next, { name: 'Refused' });
+  state.refuses = false;
+  await lists.rename('1001', 'ours');
+  assert.equal(state.sent.length, 3);
+});
+
+// Capital.
+
+const HONG_KONG = [{ session: 0, start: '09:30', end: '12:00' }, { session: 0, start: '13:00', end: '16:00' }];
+const NEW_YORK = [{ session: 1, start: '04:00', end: '09:30' }, { session: 0, start: '09:30', end: '16:00' }];
+
+test('the flow is as wide as its day, with zero in it', () => {
+  const open = stamp('2026-03-18T09:30:00+08:00');
+  const lines = ['0.000', '-50.000', '150.000'].map((inflow, at) => ({ inflow, timestamp: open + at * 60 }));
+  assert.equal(minutesOf(HONG_KONG, lines), 330);
+  assert.equal(minutesOf([], lines), 3);
+  assert.deepEqual([endOf(HONG_KONG), endOf([])], ['16:00', undefined]);
+  const { places, zero, high, low } = flowPlaces(lines, 3, 100, 50);
+  assert.deepEqual(places.map(({ x }) => x), [0, 50, 100]);
+  assert.ok(places[1].y > zero && places[2].y < zero && places[0].y === zero);
+  assert.deepEqual([high, low], ['150.000', '-50.000']);
+  // A day without a trade that counts is a level line, and none at all is no line.
+  assert.equal(flowPlaces([{ inflow: '0.000', timestamp: open }], 330, 100, 50).places[0].y, 25);
+  assert.deepEqual(flowPlaces([], 330, 100, 50).places, []);
+});
+
+test('minutes are told by the market’s clock, from the opening that was served', () => {
+  const at = (time, sessions) => wallText(stamp(time), offsetFrom(sessions, stamp(time)));
+  assert.equal(at('2026-03-18T09:30:00+08:00', HONG_KONG), '2026-03-18 09:30');
+  assert.equal(at('2026-07-01T09:30:00-04:00', NEW_YORK), '2026-07-01 09:30');
+  assert.equal(at('2026-01-05T09:30:00-05:00', NEW_YORK), '2026-01-05 09:30');
+  assert.equal(offsetFrom([], stamp('2026-01-05T09:30:00-05:00')), 0);
+});
+
+test('a refusal for the former security is not told of the next one', async () => {
+  let refuse;
+  const panel = new FlowPanel(() => new Promise((_, reject) => (refuse = reject)));
+  const refused = () => refuse(new Refused({ status: 404, code: 301603, message: 'No quotes' }));
+  panel.symbol = '1.HK';
+  const asking = panel.refresh();
+  panel.symbol = '2.HK';
+  refused();
+  await asking;
+  const again = panel.refresh();
+  refused();
+  await assert.rejects(again, { code: 301603 });
+});
+
+test('the distribution adds up exactly', () => {
+  const { rows, total } = distributionOf({
+    capital_in: { large: '100.100', medium: '0.000', small: '0.200' },
+    capital_out: { large: '50.050', medium: '10.000', small: '0.300' },
+  });
+  assert.deepEqual(rows.map(({ size, net }) => [size, net]), [['large', '50.050'], ['medium', '-10.000'], ['small', '-0.100']]);
+  assert.deepEqual(total, { come: '100.300', gone: '60.350', net: '39.950' });
+  assert.deepEqual([rows[0].comeShare, rows[1].comeShare], [1, 0]);
+  const none = { large: '0.000', medium: '0.000', small: '0.000' };
+  assert.equal(distributionOf({ capital_in: none, capital_out: none }).rows[0].comeShare, 0);
+});

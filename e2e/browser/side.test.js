@@ -1,0 +1,388 @@
+// The panel beside the chart: lists and the star, capital flow and distribution, grids over the candles.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { DESK, PHONE, WALL } from './browser.js';
+import { drawn, said, signInTo, titled, walkTo } from './chart.js';
+import { PASSWORD, stageAt } from './stage.js';
+
+const OPERATOR = 'Ora Lantern';
+// A Thursday, a quarter of a minute after ten in Hong Kong.
+const DAY = '2026-11-12';
+const on = stageAt(`${DAY}T10:00:15+08:00`, [OPERATOR, '--role', 'operator', '--rate', 'unlimited']);
+const SYMBOL = '9001.HK';
+const OTHER = 'CNDL.US';
+
+/** The answer of the HTTP door to an account. */
+const answer = (account, method, where, json) =>
+  on.server.ask(method, where, { headers: { authorization: `Bearer ${account.access_token}` }, json });
+
+async function asked(account, method, where, json) {
+  const { status, text, json: envelope } = await answer(account, method, where, json);
+  assert.equal(status, 200, `${where}: ${text}`);
+  return envelope.data;
+}
+
+const person = (name, ...options) => on.person(name, '--cash', 'HKD=500000', '--rate', 'unlimited', ...options);
+
+const atChart = (name, where, what, options = {}) =>
+  on.visit(options, async (visitor) => {
+    if (options.hasClock) await visitor.page.clock.install();
+    await signInTo(on, visitor, name, where);
+    await drawn(visitor.page);
+    await visitor.page.evaluate(() => (window.isSamePage = true));
+    await what(visitor.page, visitor);
+  });
+
+const isSame = async (page) => assert.equal(await page.evaluate(() => window.isSamePage), true, 'the page was reloaded');
+const starred = (page, isOn = true) => page.locator(`#star[aria-pressed=${isOn}]:not([disabled])`).waitFor();
+const tab = (page, name) => page.locator(`#side-${name}`);
+const grouped = (text) => text.replace(/\B(?=(\d{3})+(\.|$))/g, ',');
+
+/** The lists as a program sees them: names with their symbols in order. */
+async function listsOf(account) {
+  const { groups } = await asked(account, 'GET', '/v1/watchlist/groups');
+  return Object.fromEntries(groups.map((group) => [group.name, group.securities.map(({ symbol }) => symbol)]));
+}
+
+/** Until a program sees what was done; the page has sent it already. */
+async function becomes(account, expected) {
+  const deadline = Date.now() + 10_000;
+  let lists;
+  do {
+    lists = await listsOf(account);
+  } while (JSON.stringify(lists) !== JSON.stringify(expected) && Date.now() < deadline);
+  assert.deepEqual(lists, expected);
+}
+
+describe('lists', () => {
+  it('takes a security by its star, into the list that is chosen, and keeps their order', async () => {
+    const ada = await person('Ada Wick');
+    await atChart('Ada Wick', `/?symbol=${SYMBOL}`, async (page, visitor) => {
+      await starred(page, false);
+      await page.keyboard.press('w');
+      await starred(page);
+      await becomes(ada, { all: [SYMBOL] });
+      await page.keyboard.press('l');
+      const lists = tab(page, 'lists');
+      const row = (symbol) => lists.locator(`li[data-symbol="${symbol}"]`);
+      await row(SYMBOL).waitFor();
+      const [{ securities: [kept] }] = (await asked(ada, 'GET', '/v1/watchlist/groups')).groups;
+      await row(SYMBOL).getByText(`at ${kept.watched_price}`).waitFor();
+      // A list of one's own, which the next star goes to.
+      await lists.getByRole('button', { name: 'New list' }).click();
+      await page.keyboard.type('Harbour');
+      await page.keyboard.press('Enter');
+      await lists.getByText('This list is empty.').waitFor();
+      await page.keyboard.press('/');
+      await page.keyboard.type(OTHER);
+      await page.keyboard.press('Enter');
+      await titled(page, OTHER);
+      await starred(page, false);
+      await page.locator('#star').click();
+      await row(OTHER).waitFor();
+      await becomes(ada, { all: [SYMBOL, OTHER], Harbour: [OTHER] });
+      // Back by the list of all, without a new page.
+      await lists.getByLabel('List').selectOption('1');
+      await row(SYMBOL).getByRole('link').click();
+      await titled(page, SYMBOL);
+      await lists.locator('[aria-current=true]').getByText(SYMBOL).waitFor();
+      await isSame(page);
+      // Order and pin.
+      await lists.getByRole('button', { name: 'Edit' }).click();
+      await lists.getByRole('button', { name: `Move ${OTHER} up` }).click();
+      await becomes(ada, { all: [OTHER, SYMBOL], Harbour: [OTHER] });
+      await lists.getByRole('button', { name: `Pin ${SYMBOL} to the top` }).click();
+      await row(SYMBOL).getByText('pinned').waitFor();
+      assert.deepEqual(await lists.locator('li').evaluateAll((all) => all.map((one) => one.dataset.symbol)), [SYMBOL, OTHER]);
+      await visitor.look('side-lists');
+    });
+  });
+
+  it('renames and deletes a list, and stops watching', async () => {
+    const bo = await person('Bo Taper');
+    const { id } = await asked(bo, 'POST', '/v1/watchlist/groups', { name: 'Old', securities: [SYMBOL, OTHER] });
+    await atChart('Bo Taper', `/?symbol=${SYMBOL}`, async (page) => {
+      await starred(page);
+      await page.locator('#side-open').click();
+      const lists = tab(page, 'lists');
+      await lists.locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
+      assert.equal(await lists.getByRole('button', { name: 'Rename' }).isDisabled(), true, 'the list of all stays');
+      await lists.getByLabel('List').selectOption(id);
+      await lists.getByRole('button', { name: 'Rename' }).click();
+      const dialog = page.getByRole('dialog');
+      // A name that hides something is refused in the server’s words.
+      await dialog.getByLabel('Name of the list').fill('a\u202eb');
+      await page.keyboard.press('Enter');
+      await dialog.getByText(/^Not done: /).waitFor();
+      await dialog.getByLabel('Name of the list').fill('新');
+      await page.keyboard.press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+      await becomes(bo, { all: [SYMBOL, OTHER], 新: [SYMBOL, OTHER] });
+      // The star of what is watched asks for its lists.
+      await page.locator('#chart').focus();
+      await page.keyboard.press('w');
+      await dialog.getByLabel('新').uncheck();
+      await becomes(bo, { all: [SYMBOL, OTHER], 新: [OTHER] });
+      await dialog.getByRole('button', { name: 'Stop watching' }).click();
+      await starred(page, false);
+      await becomes(bo, { all: [OTHER], 新: [OTHER] });
+      await lists.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('button', { name: 'Delete the list' }).click();
+      await lists.locator(`li[data-symbol="${OTHER}"]`).waitFor();
+      await becomes(bo, { all: [OTHER] });
+      await isSame(page);
+    }, { complaints: [/status of 400/] });
+  });
+
+  it('shows what a program has changed, and is open again at a desk', async () => {
+    const cy = await person('Cy Flame');
+    await atChart('Cy Flame', `/?symbol=${SYMBOL}`, async (page) => {
+      await starred(page, false);
+      await page.keyboard.press('l');
+      await tab(page, 'lists').getByText('Nothing is watched yet.').waitFor();
+      await asked(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
+      // The page's own timers.
+      await page.clock.runFor(11_000);
+      await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
+      await starred(page);
+      await isSame(page);
+      await page.reload();
+      await drawn(page);
+      await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
+      await page.keyboard.press('l');
+      await page.locator('#side').waitFor({ state: 'hidden' });
+    }, { hasClock: true });
+  });
+
+  it('is a drawer on a phone, which gives way to what was chosen', async () => {
+    const di = await person('Di Glow');
+    await asked(di, 'POST', '/v1/watchlist/groups', { name: 'Mine', securities: [OTHER] });
+    await atChart('Di Glow', `/?symbol=${SYMBOL}`, async (page, visitor) => {
+      await starred(page, false);
+      await page.locator('#side-open').tap();
+      await tab(page, 'lists').locator(`li[data-symbol="${OTHER}"]`).waitFor();
+      await visitor.look('side-drawer');
+      await tab(page, 'lists').getByRole('link', { name: OTHER }).tap();
+      await titled(page, OTHER);
+      await page.locator('#side').waitFor({ state: 'hidden' });
+      await starred(page);
+      await page.locator('#side-open').tap();
+      await page.keyboard.press('Escape');
+      await page.locator('#side').waitFor({ state: 'hidden' });
+    }, { viewport: PHONE });
+  });
+});
+
+describe('capital', () => {
+  /** Securities of the demo market with single trades, and those without. */
+  async function byTrades(account) {
+    const { securities } = await asked(account, 'GET', '/v1/securities?query=&limit=50');
+    const symbols = securities.map(({ symbol }) => symbol);
+    const answers = await Promise.all(symbols.map((symbol) => answer(account, 'GET', `/v1/quote/capital-flow?symbol=${symbol}`)));
+    const of = (status) => symbols.filter((_, at) => answers[at].status === status);
+    return { with: of(200), without: of(404) };
+  }
+
+  it('draws the flow of the day and its distribution, as the HTTP door tells them', async () => {
+    const ed = await person('Ed Sconce');
+    const [symbol] = (await byTrades(ed)).with;
+    assert.ok(symbol, 'the demo market has trades');
+    await atChart('Ed Sconce', `/?symbol=${symbol}&period=1m`, async (page, visitor) => {
+      await page.keyboard.press('f');
+      const flow = tab(page, 'flow');
+      await flow.getByText('Together').waitFor();
+      const { capital_flow_lines: lines } = await asked(ed, 'GET', `/v1/quote/capital-flow?symbol=${symbol}`);
+      const spread = await asked(ed, 'GET', `/v1/quote/capital-distribution?symbol=${symbol}`);
+      assert.equal(await flow.locator('svg').getAttribute('data-points'), String(lines.length));
+      const net = lines.at(-1).inflow.replace('-', '');
+      await flow.locator('.told').getByText(grouped(net)).waitFor();
+      // What comes in less what goes out is where the line ends.
+      await flow.locator('.sum').last().getByText(grouped(net)).first().waitFor();
+      for (const text of [...Object.values(spread.capital_in), ...Object.values(spread.capital_out)])
+        await flow.locator('.sums').getByText(grouped(text), { exact: true }).first().waitFor();
+      // By keys along the minutes; the candles stay where they are.
+      const time = await said(page, 'time');
+      await flow.getByRole('application').focus();
+      await page.keyboard.press('Home');
+      await flow.locator('.told').getByText(/ 09:30 /).waitFor();
+      assert.equal(await said(page, 'time'), time);
+      await visitor.look('side-flow');
+    });
+  });
+
+  it('says where there are no trades, and goes on with the next security', async () => {
+    const flo = await person('Flo Match');
+    const { with: [traded], without: [bare] } = await byTrades(flo);
+    assert.ok(bare, 'a security of the demo market has no trades');
+    await atChart('Flo Match', `/?symbol=${bare}`, async (page, visitor) => {
+      await page.keyboard.press('f');
+      const flow = tab(page, 'flow');
+      await flow.getByText(`No trades of ${bare} are stored`).waitFor();
+      assert.equal(await flow.locator('.curve').isVisible(), false);
+      await visitor.look('side-flow-none');
+      await page.keyboard.press('/');
+      await page.keyboard.type(traded);
+      await page.keyboard.press('Enter');
+      await titled(page, traded);
+      await flow.getByText('Together').waitFor();
+    }, { complaints: [/status of 404/] });
+  });
+});
+
+describe('grids', () => {
+  let clock = 600;
+
+  /** Moves the market's clock, in minutes since the midnight of the day in Hong Kong; it never goes back. */
+  async function step(minutes) {
+    clock = Math.max(clock, minutes);
+    const now = new Date(Date.parse(`${DAY}T00:00:00+08:00`) + clock * 60_000).toISOString();
+    await asked(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
+  }
+
+  /** Opens the form and fills in a grid round the price of now. */
+  async function fillIn(page, { step: size = '0.1', ...more } = {}) {
+    await tab(page, 'grid').getByRole('button', { name: 'New grid' }).click();
+    const base = Number(await page.locator('#grid-base').inputValue());
+    assert.ok(base > 0, 'the form begins with the last price');
+    const fields = { lower: String(Math.floor(base * 0.9)), upper: String(Math.ceil(base * 1.1)), up: size, down: size, ...more };
+    for (const [name, value] of Object.entries(fields)) await page.locator(`#grid-${name}`).fill(value);
+    return String(base);
+  }
+
+  const working = (page, text) => page.locator('#working li').filter({ hasText: text }).waitFor({ state: 'attached' });
+
+  it('begins one from a form, draws it over the candles, and marks what it triggers', async () => {
+    const gil = await person('Gil Torch');
+    await atChart('Gil Torch', `/?symbol=${SYMBOL}&period=1m`, async (page, visitor) => {
+      await page.keyboard.press('G');
+      const panel = tab(page, 'grid');
+      await panel.getByText(`${SYMBOL} has no running grid.`).waitFor();
+      const base = await fillIn(page);
+      await page.locator('.verdict').filter({ hasText: /^Would be taken: .* purchases/ }).waitFor();
+      await visitor.look('side-grid-form');
+      await page.getByRole('button', { name: 'Start the grid' }).click();
+      await panel.getByText('running', { exact: true }).waitFor();
+      await working(page, `Grid base @ ${base}`);
+      await working(page, 'Grid upper bound @ ');
+      await working(page, /Grid buys \d+ @ /);
+      const { grid_order: [grid] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
+      assert.equal(grid.status, 'Performing');
+      // An hour of the market, in which it trades; the page follows by itself.
+      await step(clock + 60);
+      await panel.locator('.triggers li').first().waitFor();
+      const history = `/v1/gridtrading/trigger_history_list?grid_order_id=${grid.order_id}&limit=100`;
+      const { trigger_orders: triggers } = await asked(gil, 'GET', history);
+      await page.waitForFunction(
+        (count) => document.querySelectorAll('.triggers li').length === count,
+        Math.min(triggers.length, 20),
+      );
+      const { grid_order: [now] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
+      await working(page, `Grid base @ ${now.current_base_price}`);
+      await panel.getByText(`${now.settlement_currency} `).first().waitFor();
+      // At the candle that caused it, in words.
+      const [last] = triggers;
+      const minute = new Date((Number(last.trigger_at) - 60 + 8 * 3600) * 1000).toISOString().slice(11, 16);
+      await page.locator('#chart').focus();
+      await page.keyboard.press('End');
+      await walkTo(page, minute, 90);
+      assert.match(await said(page, 'event'), new RegExp(`grid (buy|sale) of ${last.quantity} at ${String(Number(last.trigger_price)).replace('.', '\\.')}`));
+      await isSame(page);
+      await visitor.look('side-grid');
+      // The same over days.
+      await page.locator('label:has(input[value=day])').click();
+      await titled(page, `${SYMBOL} D`);
+      await page.waitForFunction(() => document.getElementById('ro-event').textContent.includes('grid '));
+    });
+  });
+
+  it('suspends, restarts, changes and cancels, and asks before the last', async () => {
+    const hal = await person('Hal Snuffer');
+    const status = async () => (await asked(hal, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`)).grid_order[0].status;
+    await atChart('Hal Snuffer', `/?symbol=${SYMBOL}&period=1m`, async (page) => {
+      await page.keyboard.press('G');
+      const panel = tab(page, 'grid');
+      await panel.getByRole('button', { name: 'New grid' }).waitFor();
+      await fillIn(page, { step: '3' });
+      await page.getByRole('button', { name: 'Start the grid' }).click();
+      await panel.getByText('running', { exact: true }).waitFor();
+      await panel.getByRole('button', { name: 'Suspend' }).click();
+      await panel.getByText('suspended · by you').waitFor();
+      await working(page, 'Grid base (suspended)');
+      assert.equal(await status(), 'Suspended');
+      await panel.getByRole('button', { name: 'Restart' }).click();
+      await panel.getByText('running', { exact: true }).waitFor();
+      await panel.getByRole('button', { name: 'Change' }).click();
+      await page.locator('#grid-up').fill('4');
+      await page.getByRole('button', { name: 'Change the grid' }).click();
+      await panel.getByText('+4 % / \u22123 %').waitFor();
+      await panel.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('button', { name: 'Keep it' }).click();
+      assert.equal(await status(), 'Performing');
+      await panel.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('button', { name: 'Cancel the grid' }).click();
+      await panel.locator('.grid-status[data-status=Canceled]').waitFor();
+      await page.waitForFunction(() => document.querySelectorAll('#working li').length === 0);
+      await isSame(page);
+    });
+  });
+
+  it('says what is wrong beside the field before anything is sent, and what the server would refuse', async () => {
+    await person('Ira Link');
+    await atChart('Ira Link', `/?symbol=${SYMBOL}`, async (page) => {
+      let sent = 0;
+      page.on('request', (request) => (sent += request.url().endsWith('/v1/gridtrading/submit') ? 1 : 0));
+      await page.keyboard.press('G');
+      await tab(page, 'grid').getByRole('button', { name: 'New grid' }).waitFor();
+      // Bounds that cross.
+      await fillIn(page, { lower: '500', upper: '400' });
+      await page.getByRole('button', { name: 'Start the grid' }).click();
+      await page.getByText('The upper bound must be above the lower one.').waitFor();
+      assert.equal(await page.locator('#grid-upper').getAttribute('aria-invalid'), 'true');
+      await page.locator('#grid-upper').fill('');
+      await page.keyboard.press('Enter');
+      await page.getByText('A number above zero is needed here.').waitFor();
+      assert.equal(sent, 0);
+    });
+  });
+
+  it('is not offered where no grid trades', async () => {
+    await person('Joy Spill');
+    await atChart('Joy Spill', '/?symbol=009001.SZ', async (page) => {
+      await page.keyboard.press('G');
+      await tab(page, 'grid').getByText('Grids trade securities of Hong Kong and the US.').waitFor();
+    });
+  });
+});
+
+describe('the panel as it is seen', () => {
+  it('speaks three languages, on a phone, at a desk and on a wall, in light and dark', async () => {
+    const kit = await person('Kit Beacon');
+    await asked(kit, 'POST', '/v1/watchlist/groups', { name: '灯塔 Beacon', securities: [SYMBOL, OTHER] });
+    const places = [['en-GB', PHONE, 'dark', 'New list', 'New grid'], ['zh-CN', DESK, 'light', '新建列表', '新建网格'], ['zh-HK', WALL, 'dark', '新建列表', '新建網格']];
+    for (const [locale, viewport, scheme, list, grid] of places) {
+      await on.visit({ locale, viewport, scheme, complaints: [/status of 404/] }, async (visitor) => {
+        const { page } = visitor;
+        // The form is in the language of the browser, so it is recognised by its fields.
+        await visitor.open(on.at(`/signin?next=${encodeURIComponent(`/?symbol=${SYMBOL}`)}`));
+        await page.locator('input[autocomplete=username]').fill('Kit Beacon');
+        await page.locator('input[type=password]').fill(PASSWORD);
+        await page.keyboard.press('Enter');
+        await drawn(page);
+        await starred(page);
+        await page.locator('#side-open').click();
+        await page.getByRole('button', { name: list }).waitFor();
+        await tab(page, 'lists').locator(`li[data-symbol="${OTHER}"]`).waitFor();
+        await visitor.look(`side-${locale}-lists`);
+        await page.locator('label:has(input[value=flow])').click();
+        await tab(page, 'flow').locator('.flow:visible, .lead:visible').first().waitFor();
+        await visitor.look(`side-${locale}-flow`);
+        await page.locator('label:has(input[value=grid])').click();
+        await page.getByRole('button', { name: grid }).click();
+        await page.locator('.verdict').filter({ hasText: /\S/ }).waitFor();
+        await visitor.look(`side-${locale}-form`);
+      });
+    }
+  });
+});
