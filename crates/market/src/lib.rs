@@ -39,7 +39,7 @@ pub use session::{Segment, Session, SessionTable};
 pub use symbol::{Market, ParseSymbolError, Region, Symbol};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 pub use trade::{Trade, TradeDirection, TradeEffect, TradeFlaw, TradeType, Trades};
-pub use trade_flow::{CapitalBySize, CapitalClasses, CapitalDay, ClassShares, FlowTrade};
+pub use trade_flow::{CapitalBySize, CapitalClasses, CapitalDay, ClassShares, DaySizes, FlowTrade};
 pub use trade_fold::TradeCandles;
 pub use trade_hours::{TradeHours, TradePlace};
 pub use venue::{Day, Slot, Venue, Venues};

@@ -149,7 +149,7 @@ pub enum TradeFlaw {
     Closed,
     #[error("outside the trading hours of its day")]
     Hours,
-    #[error("options are not traded here: their trades are not stored")]
+    #[error("trades of options are not stored")]
     Option,
 }
 
@@ -269,6 +269,15 @@ impl Trades {
     pub fn within(&self, times: std::ops::Range<i64>) -> std::ops::Range<usize> {
         let before = |at: i64| self.time.partition_point(|time| *time < at);
         before(times.start)..before(times.end)
+    }
+
+    /// Appends some rows of others.
+    pub fn append_rows(&mut self, other: &Trades, rows: std::ops::Range<usize>) {
+        self.time.extend_from_slice(other.time.get(rows.clone()).unwrap_or_default());
+        self.price.extend_from_slice(other.price.get(rows.clone()).unwrap_or_default());
+        self.volume.extend_from_slice(other.volume.get(rows.clone()).unwrap_or_default());
+        self.direction.extend_from_slice(other.direction.get(rows.clone()).unwrap_or_default());
+        self.kind.extend_from_slice(other.kind.get(rows).unwrap_or_default());
     }
 
     pub fn append(&mut self, other: &Trades) {

@@ -3,6 +3,8 @@
 //! Regular hours alone count, and only trades whose type moves the price. The side of a trade is what its source says; where
 //! the source says nothing, it is told by the tick rule. A trade without a side is counted nowhere, not even among the sizes.
 
+use std::ops::RangeInclusive;
+
 use crate::{Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, Trades, Turnover, Venue};
 
 /// A trade that counts.
@@ -85,19 +87,46 @@ pub struct CapitalClasses {
     pub medium: i64,
 }
 
-/// An amount falls into one of 64 buckets between two powers of two, so that one pass finds the bucket of a share, and few
+/// An amount falls into one of 64 buckets between two powers of two, so that sums of buckets find the bucket of a share, and few
 /// amounts have to be sorted.
 const BUCKETS: usize = 64 * 64;
 
-impl CapitalClasses {
-    /// The classes that amounts of several days make, `None` if there are none: from the largest amount down, the amount at which the
-    /// sum reaches the share of the whole.
-    pub fn of(days: &[Vec<i64>], shares: ClassShares) -> Option<CapitalClasses> {
+/// The amounts of the trades of a day that count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaySizes {
+    amounts: Vec<i64>,
+    /// The sum of each bucket.
+    sums: Vec<i128>,
+}
+
+impl DaySizes {
+    pub fn of(amounts: Vec<i64>) -> DaySizes {
         let mut sums = vec![0i128; BUCKETS];
-        for amount in days.iter().flatten() {
+        for amount in &amounts {
             if let Some(sum) = sums.get_mut(bucket(*amount)) {
                 *sum += i128::from(*amount);
             }
+        }
+        DaySizes { amounts, sums }
+    }
+
+    /// How many trades they are.
+    pub fn len(&self) -> usize {
+        self.amounts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.amounts.is_empty()
+    }
+}
+
+impl CapitalClasses {
+    /// The classes that the amounts of several days make, `None` if there are none: from the largest amount down, the amount at which
+    /// the sum reaches the share of the whole.
+    pub fn of(days: &[&DaySizes], shares: ClassShares) -> Option<CapitalClasses> {
+        let mut sums = vec![0i128; BUCKETS];
+        for day in days {
+            sums.iter_mut().zip(&day.sums).for_each(|(sum, of_day)| *sum += of_day);
         }
         let total: i128 = sums.iter().sum();
         (total > 0).then(|| CapitalClasses {
@@ -114,7 +143,18 @@ fn bucket(amount: i64) -> usize {
     (exponent as usize) * 64 + (fraction & 63) as usize
 }
 
-fn reached(days: &[Vec<i64>], sums: &[i128], total: i128, percent: u8) -> i64 {
+/// Amounts between which all of a bucket lie. Comparing with two numbers is quicker than asking each amount for its bucket.
+fn around(place: usize) -> RangeInclusive<i64> {
+    let (exponent, fraction) = (place / 64, (place % 64) as u64);
+    let (low, step) = match exponent.checked_sub(6) {
+        Some(shift) => ((64 | fraction) << shift, 1u64 << shift),
+        None => (1 << exponent, 1 << exponent),
+    };
+    let bound = |bound: u64| i64::try_from(bound).unwrap_or(i64::MAX);
+    bound(low)..=bound(low.saturating_add(step - 1))
+}
+
+fn reached(days: &[&DaySizes], sums: &[i128], total: i128, percent: u8) -> i64 {
     let enough = |sum: i128| sum * 100 >= total * i128::from(percent);
     let mut sum = 0;
     for (place, of_bucket) in sums.iter().enumerate().rev().filter(|(_, sum)| **sum > 0) {
@@ -122,8 +162,10 @@ fn reached(days: &[Vec<i64>], sums: &[i128], total: i128, percent: u8) -> i64 {
             sum += of_bucket;
             continue;
         }
+        let near = around(place);
+        let all = days.iter().flat_map(|day| &day.amounts).copied();
         let mut amounts: Vec<i64> =
-            days.iter().flatten().copied().filter(|amount| bucket(*amount) == place).collect();
+            all.filter(|amount| near.contains(amount) && bucket(*amount) == place).collect();
         amounts.sort_unstable_by(|a, b| b.cmp(a));
         for amount in amounts {
             sum += i128::from(amount);

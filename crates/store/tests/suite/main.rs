@@ -21,4 +21,5 @@ mod restore;
 mod restore_stopped;
 mod sealed;
 mod securities;
+mod trades;
 mod transactions;
