@@ -169,8 +169,7 @@ fn trade_rows(
     options: &ReadOptions,
 ) -> Result<TradeRows, Problem> {
     let has_column = columns.symbol.is_some();
-    let FileSymbols { symbols, fixed, guessed } =
-        FileSymbols::of(has_column, vendor, None, path, options)?;
+    let FileSymbols { symbols, fixed, guessed } = FileSymbols::of(has_column, vendor, None, path, options)?;
     let mut times = Times::new(options.time_format.as_ref());
     times.whole_seconds = true;
     Ok(TradeRows { columns, symbols, fixed, guessed, numbers: Numbers::new(options.scale), times })

@@ -264,7 +264,8 @@ impl TradeRows {
         };
         let price = self.numbers.price(Number::Text(cell(self.columns.price))).map_err(named("price"))?;
         let volume = self.numbers.volume(Number::Text(cell(self.columns.volume))).map_err(named("volume"))?;
-        let direction = self.columns.direction.map_or(Ok(TradeDirection::Untold), |at| direction(cell(at)))?;
+        let direction =
+            self.columns.direction.map_or(Ok(TradeDirection::Untold), |at| direction(cell(at)))?;
         let market = self.symbols.market(symbol);
         let kind = self.columns.kind.map_or(Ok(TradeType::BLANK), |at| kind(cell(at), market))?;
         let trade = Trade { time: Timestamp(0), price: Price(price), volume, direction, kind };

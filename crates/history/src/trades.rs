@@ -117,9 +117,9 @@ impl History {
     ) -> Result<CapitalDay, HistoryError> {
         let venue = self.venue(symbol);
         let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
-        let kept = day.sizes.filter(|sizes| {
-            (sizes.large_percent, sizes.medium_percent) == (shares.large, shares.medium)
-        });
+        let kept = day
+            .sizes
+            .filter(|sizes| (sizes.large_percent, sizes.medium_percent) == (shares.large, shares.medium));
         let classes = match kept {
             Some(sizes) => Some(CapitalClasses { large: sizes.large_from, medium: sizes.medium_from }),
             None => {
@@ -213,7 +213,11 @@ pub(crate) fn read_trades(
         let read = view.with_trade_block(entry, |bytes| {
             TradeBlock::parse(bytes).and_then(|block| block.read_all(&mut trades))
         })?;
-        read.map_err(|source| HistoryError::DamagedTrades { symbol: symbol.clone(), at: entry.first, source })?;
+        read.map_err(|source| HistoryError::DamagedTrades {
+            symbol: symbol.clone(),
+            at: entry.first,
+            source,
+        })?;
     }
     Ok(trades)
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{
-    CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, FlowTrade, Market, Price, Session, Timestamp, Trade,
-    TradeCandles, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Venue,
+    CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, FlowTrade, Market, Price, Session, Timestamp,
+    Trade, TradeCandles, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Venue,
 };
 
 fn venue(market: Market) -> Venue {
@@ -251,7 +251,8 @@ fn nothing_after_now_is_counted() {
 #[test]
 fn classes_begin_where_the_sum_from_the_top_reaches_the_share() {
     let of = |amounts: &[i64], large, medium| {
-        CapitalClasses::of(&[&DaySizes::of(amounts.to_vec())], ClassShares { large, medium }).map(|c| (c.large, c.medium))
+        CapitalClasses::of(&[&DaySizes::of(amounts.to_vec())], ClassShares { large, medium })
+            .map(|c| (c.large, c.medium))
     };
     // 100 in all: 40 alone reaches 30 %, 40 + 20 reaches 55 %.
     assert_eq!(of(&[10, 40, 20, 10, 20], 30, 55), Some((40, 20)));

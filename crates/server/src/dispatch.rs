@@ -7,8 +7,8 @@ use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
-    Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request, Response,
-    StaticInfo, TradingDays, TradingSessions, undecodable,
+    CapitalDistribution, CapitalFlow, Command, HistoryCandles, Intraday, LatestCandles, LatestTradesCommand,
+    Pace, Profile, Quotes, Reply, Request, Response, StaticInfo, TradingDays, TradingSessions, undecodable,
 };
 use crate::core::Core;
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
@@ -22,14 +22,17 @@ const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<TradingDays>(),
     CommandRow::of::<StaticInfo>(),
     CommandRow::of::<Quotes>(),
+    CommandRow::of::<LatestTradesCommand>(),
     CommandRow::of::<Intraday>(),
     CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<CapitalFlow>(),
+    CommandRow::of::<CapitalDistribution>(),
     CommandRow::of::<HistoryCandles>(),
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
-const NOT_OFFERED: [(u8, &str); 16] = [
+const NOT_OFFERED: [(u8, &str); 13] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
     (command::UNSUBSCRIBE, "subscriptions"),
@@ -38,13 +41,10 @@ const NOT_OFFERED: [(u8, &str); 16] = [
     (command::DEPTH, "order books"),
     (command::BROKERS, "broker queues"),
     (command::PARTICIPANTS, "participants"),
-    (command::TRADES, "single trades"),
     (command::OPTION_EXPIRY_DATES, "options"),
     (command::OPTION_STRIKES, "options"),
     (command::WARRANT_ISSUERS, "warrants"),
     (command::WARRANT_FILTER, "warrants"),
-    (command::CAPITAL_FLOW, "capital flows"),
-    (command::CAPITAL_DISTRIBUTION, "capital distributions"),
     (command::CALC_INDEXES, "calculated indexes"),
 ];
 

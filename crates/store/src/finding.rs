@@ -133,7 +133,10 @@ impl Finding {
             | Finding::Trades { in_block: true, .. } => true,
             // Each of these bodies is missed by its series as well, or has none, which is a finding of its own.
             Finding::Dangling { table, parent, .. } => {
-                matches!((table.as_str(), parent.as_str()), ("block_index", "block_body") | ("trade_index", "trade_body"))
+                matches!(
+                    (table.as_str(), parent.as_str()),
+                    ("block_index", "block_body") | ("trade_index", "trade_body")
+                )
             }
             _ => false,
         }
@@ -208,7 +211,9 @@ impl fmt::Display for Finding {
                 found.first,
                 found.last
             ),
-            Finding::Trades { symbol, day, problem, .. } => write!(f, "trades of {symbol} on {day}: {problem}"),
+            Finding::Trades { symbol, day, problem, .. } => {
+                write!(f, "trades of {symbol} on {day}: {problem}")
+            }
             Finding::TradeDays { symbol, written, found } => {
                 write!(f, "{symbol} has {found} days with trades, {written} were written")
             }

@@ -68,7 +68,12 @@ fn around(view: &View) -> Result<Vec<Finding>, StoreError> {
     })?;
     found.extend(db.all(trade_sql::ORPHANS, [limit], |row| {
         let (symbol, day): (String, String) = (row.get(0)?, row.get(1)?);
-        Ok(Finding::Trades { symbol, day, problem: "blocks of a day that does not exist".to_owned(), in_block: false })
+        Ok(Finding::Trades {
+            symbol,
+            day,
+            problem: "blocks of a day that does not exist".to_owned(),
+            in_block: false,
+        })
     })?);
     found.extend(
         db.all(trade_sql::ORPHAN_BODIES, [limit], |row| Ok(Finding::TradeBodyOrphan { id: row.get(0)? }))?,

@@ -128,7 +128,8 @@ impl View {
             let params = (symbol.as_str(), through.to_string(), limit);
             let days = self.db().all(sql, params, TradeDay::read)?;
             let newest = days.first().is_none_or(|day| day.is_last() || day.next > Some(through));
-            let linked = days.iter().zip(days.iter().skip(1)).all(|(after, day)| day.is_followed_by(after.day));
+            let linked =
+                days.iter().zip(days.iter().skip(1)).all(|(after, day)| day.is_followed_by(after.day));
             self.agree(sql, newest && linked)?;
             if days.len() < limit as usize {
                 self.all_days_are_there(symbol)?;
@@ -148,9 +149,8 @@ impl View {
 
     /// How many days have trades of a symbol, as its security says.
     pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
-        let count = self.known(|db| {
-            db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0))
-        })?;
+        let count =
+            self.known(|db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0)))?;
         Ok(count.unwrap_or(0))
     }
 
@@ -286,8 +286,7 @@ impl Batch<'_> {
         self.db().run(trade_sql::ADD_BODY, (id, &block.bytes))?;
         let tail = Tail::of(&block.bytes);
         let times = (block.first.0, block.last.0);
-        let row =
-            (symbol, day, place as i64, times.0, times.1, block.rows, bytes, id, tail.as_bytes());
+        let row = (symbol, day, place as i64, times.0, times.1, block.rows, bytes, id, tail.as_bytes());
         self.db().run(trade_sql::ADD_ENTRY, row)?;
         Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
     }

@@ -10,8 +10,8 @@ use market::{Candles, Date, Symbol, Trades};
 use store::{ImportRecord, ImportState, Series, StoredAction};
 
 use super::lay::Part;
-use super::trade_lay::TradePart;
 use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
+use super::trade_lay::TradePart;
 
 /// A number of the command's files, in their order.
 pub(crate) type FileNo = usize;
@@ -256,7 +256,8 @@ impl Gathered {
     fn index(&mut self) {
         let places = self.buffers.iter().enumerate().map(|(at, (_, part))| (part.series.clone(), at));
         self.by_series = places.collect();
-        let days = self.trades.iter().enumerate().map(|(at, (_, part))| ((part.symbol.clone(), part.day), at));
+        let days =
+            self.trades.iter().enumerate().map(|(at, (_, part))| ((part.symbol.clone(), part.day), at));
         self.by_day = days.collect();
         let trades: usize = self.trades.iter().map(|(_, part)| part.trades.len()).sum();
         self.rows = trades + self.buffers.iter().map(|(_, part)| part.candles.len()).sum::<usize>();

@@ -78,7 +78,8 @@ pub fn import_sized(
         let mut committed = committed?;
         let reports = reports?;
         if context.options.build_candles {
-            let built = trade_build::build_candles(context, &mut writer, &committed.touched, sizes.block_rows)?;
+            let built =
+                trade_build::build_candles(context, &mut writer, &committed.touched, sizes.block_rows)?;
             committed.note_built(&built);
         }
         trade_build::keep_sizes(context, &mut writer, &committed.touched)?;

@@ -60,7 +60,8 @@ pub(crate) fn build_candles(
         };
         rows += candles.minutes.len() + 1;
         for candle in candles.minutes.iter() {
-            let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(candle.session) };
+            let series =
+                Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(candle.session) };
             parts.entry((*file, series)).or_default().push(candle);
         }
         if let Some(candle) = candles.day {

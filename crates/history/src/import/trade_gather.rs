@@ -130,9 +130,10 @@ impl Gatherer<'_> {
                 sorting.handed_over.clone_from(&sorting.newest);
             }
         }
-        let brought = sorting.brought.into_iter().filter_map(|(symbol, day)| {
-            Some((file, reader.symbols().get(symbol as usize)?.clone(), day))
-        });
+        let brought = sorting
+            .brought
+            .into_iter()
+            .filter_map(|(symbol, day)| Some((file, reader.symbols().get(symbol as usize)?.clone(), day)));
         self.pending.flush_mut().brought.extend(brought);
         report.symbols = reader.symbols().len() as u64;
         report.notes.extend(reader.notes());
@@ -143,11 +144,7 @@ impl Gatherer<'_> {
     }
 
     /// `--strict` reads the whole file before anything of it is written. Breaks off if it was stopped from outside.
-    pub(super) fn refuse_trades(
-        &self,
-        path: &Path,
-        report: &mut Report,
-    ) -> Result<ControlFlow<()>, Trouble> {
+    pub(super) fn refuse_trades(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Trades(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
             return Ok(ControlFlow::Continue(()));

@@ -60,7 +60,11 @@ pub(crate) fn lay_trades(
     let entries = stored_blocks(snapshot, &symbol, day, on_damage)?;
     let mut kept = entries.iter().take_while(|entry| entry.last.0 < first).count();
     // A short block before the new trades is filled up, or a growing day would leave one each time.
-    if kept.checked_sub(1).and_then(|at| entries.get(at)).is_some_and(|entry| (entry.rows as usize) < BLOCK_ROWS) {
+    if kept
+        .checked_sub(1)
+        .and_then(|at| entries.get(at))
+        .is_some_and(|entry| (entry.rows as usize) < BLOCK_ROWS)
+    {
         kept -= 1;
     }
     let stored = load(snapshot, &symbol, entries.get(kept..).unwrap_or_default(), on_damage)?;

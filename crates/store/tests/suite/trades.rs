@@ -29,7 +29,9 @@ fn days(store: &Store, through: &str, limit: u32) -> Result<Vec<String>, StoreEr
     for day in snapshot.trade_days_back(&symbol("700.HK"), date(through), limit)? {
         let mut words = vec![day.day.to_string(), day.rows.to_string()];
         for entry in snapshot.trade_blocks(&day)? {
-            words.push(snapshot.with_trade_block(&entry, |bytes| String::from_utf8_lossy(bytes).into_owned())?);
+            words.push(
+                snapshot.with_trade_block(&entry, |bytes| String::from_utf8_lossy(bytes).into_owned())?,
+            );
         }
         all.push(words.join(" "));
     }
@@ -95,8 +97,14 @@ fn sizes_are_kept_until_an_earlier_day_changes() {
     drop(writer);
     put(&fresh.store, "2026-03-17", 0, &[(5, 8)]);
     let mut reader = fresh.store.reader().unwrap();
-    let kept: Vec<Option<TradeSizes>> =
-        reader.snapshot().unwrap().trade_days(&symbol("700.HK")).unwrap().iter().map(|day| day.sizes).collect();
+    let kept: Vec<Option<TradeSizes>> = reader
+        .snapshot()
+        .unwrap()
+        .trade_days(&symbol("700.HK"))
+        .unwrap()
+        .iter()
+        .map(|day| day.sizes)
+        .collect();
     assert_eq!(kept, [Some(sizes), Some(sizes), None]);
 }
 
