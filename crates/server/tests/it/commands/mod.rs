@@ -5,3 +5,4 @@ mod levels;
 mod limits;
 mod lists;
 mod profile;
+mod trades;
