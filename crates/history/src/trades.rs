@@ -40,6 +40,32 @@ impl History {
         self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
     }
 
+    /// The days of which trades may be known, ascending.
+    pub fn traded_days(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        let mut days = reader.snapshot()?.trade_days(symbol)?;
+        days.retain(|day| day.first <= as_of.now());
+        Ok(days)
+    }
+
+    /// The trades of a day, as far as they may be known.
+    pub fn day_trades(
+        &self,
+        reader: &mut Reader,
+        day: &TradeDay,
+        as_of: AsOf,
+    ) -> Result<Trades, HistoryError> {
+        let snapshot = reader.snapshot()?;
+        let mut trades = read_trades(&snapshot, &day.symbol, &snapshot.trade_blocks(day)?)?;
+        let known = trades.within(i64::MIN..as_of.now().0.saturating_add(1));
+        trades.truncate(known.end);
+        Ok(trades)
+    }
+
     /// The newest trades of some sessions, at most `count`.
     pub fn latest_trades(
         &self,

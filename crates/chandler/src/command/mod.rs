@@ -19,6 +19,7 @@ pub(crate) mod demo_serve;
 pub(crate) mod doctor;
 pub(crate) mod executions;
 pub(crate) mod export;
+mod export_trades;
 pub(crate) mod import;
 pub(crate) mod imports;
 pub(crate) mod inspect;
