@@ -94,7 +94,7 @@ fn what_cannot_be_read_is_refused_by_line() {
          700.HK,2026-03-18T09:30:00+08:00,-1,-100,0,*\n",
         expect![[r#"
             13 700.HK 2026-03-18T01:30:00Z -1.000000 -100 Neutral "*"
-            2 refused: price is not a number
+            2 refused: price is empty
             3 refused: price is empty
             4 refused: volume is not a whole number of shares, and fractions of units cannot be stored: leave it out with --map volume=-
             5 refused: direction "sideways" is none of 0 neutral, 1 down, 2 up
@@ -152,7 +152,7 @@ fn parquet_has_the_same_trades() {
     expect![[r#"
         1 700.HK 2026-03-18T01:30:00Z 612.500000 100 Up ""
         3 700.HK 2026-03-18T01:30:02Z 612.550000 300 Neutral "D"
-        2 refused: price is not a number
+        2 refused: price is empty
     "#]]
     .assert_eq(&read);
 }

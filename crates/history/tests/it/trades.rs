@@ -79,17 +79,20 @@ fn a_second_is_what_the_last_file_says_of_it_and_the_same_file_changes_nothing()
 }
 
 #[test]
-fn small_flushes_store_the_same_as_one() {
-    let lines = "09:30:00 10 100\n09:30:00 10 100\n09:30:00 10 100\n09:30:01 11 100\n09:30:01 11 200\n09:30:02 12 100\n09:30:02 12 100";
-    let text = table("2026-03-18", lines) + table("2026-03-19", lines).strip_prefix(HEADER).unwrap();
+fn a_file_that_is_committed_in_parts_is_stored_as_in_one() {
+    // Seven trades alike in each second: more rows than are read at a time, so that a flush ends within a second.
+    let clock = |second: usize| format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60);
+    let lines: String = (0..6000).map(|row| format!("{} 10 100\n", clock(row / 7))).collect();
+    let text = table("2026-03-18", &lines);
     let (whole, cut) = (Shop::new(), Shop::new());
     import(&whole, "a.csv", &text, &Options::default(), Sizes::default());
     let report = import(&cut, "a.csv", &text, &Options::default(), SMALL);
-    assert_eq!(report.added, 14);
-    assert_eq!(stored(&cut), stored(&whole));
+    assert_eq!(report.added, 6000);
+    assert_eq!(stored(&cut).len(), 6000);
+    assert!(stored(&cut) == stored(&whole));
     let again = Options { again: true, ..Options::default() };
     import(&cut, "a.csv", &text, &again, SMALL);
-    assert_eq!(stored(&cut), stored(&whole));
+    assert!(stored(&cut) == stored(&whole));
 }
 
 #[test]
@@ -201,11 +204,13 @@ fn sizes_are_told_by_twenty_days_else_by_all_before_else_by_the_day() {
         inflow(&shop, "2026-03-18 17:00", ClassShares { large: 90, medium: 100 }),
         "80.000 0.000 0.000"
     );
-    // A thousand trades within twenty days: all alike, so that 15 and more is large.
-    let many: String = (0..1000).map(|at| format!("10:{:02}:{:02} 1 15 up\n", at / 60, at % 60)).collect();
-    import(&shop, "many.csv", &table("2026-02-13", &many), &Options::default(), Sizes::default());
-    assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "50.000 20.000 10.000");
-    import(&shop, "near.csv", &table("2026-03-02", &many), &Options::default(), Sizes::default());
+    let many = |amount: i64| -> String {
+        (0..1000).map(|at| format!("10:{:02}:{:02} 1 {amount} up\n", at / 60, at % 60)).collect()
+    };
+    // The 13th of February is the twentieth trading day before, the 12th is one too many.
+    import(&shop, "far.csv", &table("2026-02-12", &many(60)), &Options::default(), Sizes::default());
+    assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "0.000 0.000 80.000");
+    import(&shop, "near.csv", &table("2026-02-13", &many(15)), &Options::default(), Sizes::default());
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "70.000 0.000 10.000");
     // What is kept is what is reckoned.
     let mut reader = shop.store.reader().unwrap();
