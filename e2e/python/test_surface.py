@@ -30,7 +30,7 @@ CLIENT_ALONE = re.compile(r"^(set_on_|realtime_|subscriptions$|unsubscribe$|memb
 ANSWERED = {
     "QuoteContext": {
         "static_info", "quote", "intraday", "candlesticks", "history_candlesticks_by_offset", "history_candlesticks_by_date",
-        "trading_session", "trading_days",
+        "trading_session", "trading_days", "trades", "capital_flow", "capital_distribution",
     },
     "TradeContext": {
         "subscribe", "unsubscribe", "history_executions", "today_executions", "all_executions", "history_orders", "today_orders",
