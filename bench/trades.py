@@ -85,10 +85,10 @@ def asked(chandler, store):
     command = [chandler, "--store", f"sqlite:{store}", "--clock", CLOCK, "serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        address = next(line.split()[-1] for line in server.stdout if "http://" in line)
+        address = f"http://{json.loads(server.stdout.readline())['http']}"
         took = {}
         for name in ("trades", "capital-flow", "capital-distribution"):
-            request = urllib.request.Request(f"{address.rstrip('/')}/v1/quote/{name}?symbol=700.HK", headers={"authorization": f"Bearer {token}"})
+            request = urllib.request.Request(f"{address}/v1/quote/{name}?symbol=700.HK", headers={"authorization": f"Bearer {token}"})
             took[name] = []
             for _ in range(QUESTIONS):
                 began = time.perf_counter()

@@ -154,9 +154,6 @@ pub enum TradeFlaw {
 }
 
 impl Trade {
-    /// The largest amount of one trade: an exact 64-bit number of millionths.
-    pub const AMOUNT_MAX: i64 = i64::MAX;
-
     /// The checks that need nothing but the trade itself.
     pub fn check(&self) -> Result<(), TradeFlaw> {
         if self.price.0 <= 0 {

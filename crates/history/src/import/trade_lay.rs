@@ -115,7 +115,7 @@ fn damaged(symbol: &Symbol, at: Timestamp, source: block::BlockError) -> ImportE
 
 fn encode(symbol: &Symbol, trades: &Trades) -> Result<Vec<NewBlock>, ImportError> {
     let stamp = |row: usize| Timestamp(trades.time.get(row).copied().unwrap_or_default());
-    let block = |rows: Range<usize>| {
+    let block = |rows: Range<usize>| -> Result<NewBlock, ImportError> {
         let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
         let count = rows.len() as u32;
         let bytes = encode_trades(trades, rows).map_err(|source| damaged(symbol, first, source))?;

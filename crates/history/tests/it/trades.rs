@@ -81,7 +81,8 @@ fn a_second_is_what_the_last_file_says_of_it_and_the_same_file_changes_nothing()
 #[test]
 fn a_file_that_is_committed_in_parts_is_stored_as_in_one() {
     // Seven trades alike in each second: more rows than are read at a time, so that a flush ends within a second.
-    let clock = |second: usize| format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60);
+    let clock =
+        |second: usize| format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60);
     let lines: String = (0..6000).map(|row| format!("{} 10 100\n", clock(row / 7))).collect();
     let text = table("2026-03-18", &lines);
     let (whole, cut) = (Shop::new(), Shop::new());
