@@ -12,7 +12,10 @@ use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     pub blocks: u64,
+    /// Candles.
     pub rows: u64,
+    /// Single trades.
+    pub trades: u64,
     pub bytes: u64,
     pub damage: Vec<Damage>,
 }
@@ -87,7 +90,7 @@ pub fn check_until(
         }
         report.blocks += 1;
         report.bytes += bytes.len() as u64;
-        report.rows += u64::from(entry.rows);
+        report.trades += u64::from(entry.rows);
         trades.clear();
         stopped.set(watch(&report).is_break());
         inspect_trades(entry, bytes, &mut trades).err()

@@ -6,7 +6,7 @@ use clap::Args;
 use history::AsOf;
 use market::{Date, Symbol};
 use serde_json::{Value, json};
-use store::{Access, ImportSource, SeriesInfo, Snapshot, TradeDay};
+use store::{Access, ImportSource, SeriesInfo, Snapshot, TradeDay, TradeSource};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             "actions": actions.iter().map(action_json).collect::<Vec<Value>>(),
             "sources": sources.iter().map(source).collect::<Vec<Value>>(),
             "trades": trades.as_ref().map(TradesKnown::json),
+            "trade_sources": trade_sources(&snapshot, &symbol, as_of)?,
         }))?;
         return Ok(());
     }
@@ -109,6 +110,19 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     out.flush()?;
     Ok(())
+}
+
+/// The files that trades came from. Of one that goes on beyond now, how far and how much is not known.
+fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<Vec<Value>, Failure> {
+    let known = snapshot.trade_sources(symbol)?.into_iter().filter(|source| source.first <= as_of.now());
+    let source = |source: TradeSource| {
+        let ended = source.last <= as_of.now();
+        json!({
+            "file": source.file, "import": source.import.0, "rows": ended.then_some(source.rows),
+            "first": source.first.to_string(), "last": ended.then(|| source.last.to_string()),
+        })
+    };
+    Ok(known.map(source).collect())
 }
 
 /// The trades of a security as far as they may be known.

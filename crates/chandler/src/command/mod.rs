@@ -13,6 +13,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connections;
 pub(crate) mod coverage;
+mod coverage_trades;
 pub(crate) mod demo;
 pub(crate) mod demo_paper;
 pub(crate) mod demo_serve;
