@@ -24,6 +24,9 @@ const LEVEL: usize = 5;
 /// The codec reads ahead this far.
 const READ_AHEAD: usize = 5000;
 
+/// Above every code that there is: a byte for the type, two bits for the direction.
+const CODES: i64 = 1 << 10;
+
 const CUT_SHORT: BlockError = BlockError::Malformed("it is cut short");
 const BEYOND: BlockError = BlockError::Malformed("a page does not fill its place");
 
@@ -190,11 +193,14 @@ struct State {
     header: Header,
     time: i64,
     ticks: i64,
+    /// What each code means: asked for every trade, and there are few.
+    codes: Vec<Option<(TradeDirection, TradeType)>>,
 }
 
 impl State {
     fn new(header: &Header) -> State {
-        State { header: *header, time: header.first_time, ticks: header.first_price }
+        let codes = (0..CODES).map(decode).collect();
+        State { header: *header, time: header.first_time, ticks: header.first_price, codes }
     }
 
     fn append(
@@ -219,8 +225,8 @@ impl State {
         }
         out.volume.extend(volume.iter().take(rows).map(|value| value.wrapping_mul(self.header.volume_unit)));
         for code in code.iter().take(rows) {
-            let (direction, kind) =
-                decode(*code).ok_or(BlockError::Malformed("an unknown direction or type"))?;
+            let known = usize::try_from(*code).ok().and_then(|code| self.codes.get(code).copied().flatten());
+            let (direction, kind) = known.ok_or(BlockError::Malformed("an unknown direction or type"))?;
             out.direction.push(direction);
             out.kind.push(kind);
         }
