@@ -96,7 +96,7 @@ fn what_cannot_be_read_is_refused_by_line() {
             13 700.HK 2026-03-18T01:30:00Z -1.000000 -100 Neutral "*"
             2 refused: price is empty
             3 refused: price is empty
-            4 refused: volume is not a whole number of shares, and fractions of units cannot be stored: leave it out with --map volume=-
+            4 refused: volume is not a whole number; if it counts lots, pass --scale volume=100
             5 refused: direction "sideways" is none of 0 neutral, 1 down, 2 up
             6 refused: direction "3" is none of 0 neutral, 1 down, 2 up
             7 refused: type "Z" is no type of trade in HK
