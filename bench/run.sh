@@ -1,7 +1,8 @@
 #!/bin/sh
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
 # `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
-# other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is about watchlists and the list of securities.
+# other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is
+# about watchlists and the list of securities, `bench/run.sh trades` about single trades.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = page ]; then
@@ -45,6 +46,9 @@ if ! "$python" -c 'import duckdb, numpy, pyarrow' 2>/dev/null; then
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check numpy pyarrow duckdb
 fi
 cargo build --release --locked -p chandler -p bench >&2
+if [ "${1-}" = trades ]; then
+    exec "$python" bench/trades.py target/release/chandler "$work/trades"
+fi
 # The mark is written last: data of an interrupted run is made again.
 if [ ! -e "$data/made" ]; then
     "$python" bench/prepare.py "$data" --symbols "$symbols" --daily-symbols "$daily" >&2

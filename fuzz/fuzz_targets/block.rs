@@ -1,11 +1,11 @@
 //! Any bytes: an error or candles, never a panic or a large allocation, with and without the checksum. Any candles:
-//! the same candles back.
+//! the same candles back. The same for trades.
 #![no_main]
 
 use arbitrary::Arbitrary;
-use block::{Block, ROWS_MAX, encode};
+use block::{Block, ROWS_MAX, TRADE_ROWS_MAX, TradeBlock, encode, encode_trades};
 use libfuzzer_sys::fuzz_target;
-use market::{Candles, Session};
+use market::{Candles, Price, Session, Timestamp, Trade, TradeDirection, TradeType, Trades};
 
 #[derive(Arbitrary, Debug)]
 enum Input<'a> {
@@ -13,6 +13,8 @@ enum Input<'a> {
     /// A true block with some bytes changed, which gets further than noise does.
     Damaged { rows: Vec<Row>, changes: Vec<(u16, u8)> },
     Candles(Vec<Row>),
+    /// Step, price, volume, direction and type of each trade; what is changed in their block.
+    Trades { rows: Vec<(u16, i64, i64, u8)>, changes: Vec<(u16, u8)> },
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -48,7 +50,39 @@ fuzz_target!(|input: Input<'_>| match input {
         Block::parse(&bytes).expect("a block parses").read_all(&mut back).expect("a block decodes");
         assert_eq!(back, candles);
     }
+    Input::Trades { rows, changes } => {
+        let trades = trades(&rows);
+        if trades.is_empty() || trades.len() > TRADE_ROWS_MAX {
+            return;
+        }
+        let mut bytes = encode_trades(&trades, 0..trades.len()).expect("trades in order encode");
+        let mut back = Trades::default();
+        TradeBlock::parse(&bytes).expect("a block parses").read_all(&mut back).expect("a block decodes");
+        assert_eq!(back, trades);
+        for (at, byte) in changes {
+            let at = usize::from(at) % bytes.len();
+            bytes[at] = byte;
+        }
+        let length = (bytes.len() as u32).to_le_bytes();
+        bytes[6..10].copy_from_slice(&length);
+        read(&bytes);
+    }
 });
+
+fn trades(rows: &[(u16, i64, i64, u8)]) -> Trades {
+    let (mut trades, mut time) = (Trades::default(), 0);
+    for (step, price, volume, code) in rows {
+        time += i64::from(*step);
+        trades.push(Trade {
+            time: Timestamp(time),
+            price: Price(*price),
+            volume: *volume,
+            direction: TradeDirection::ALL[usize::from(code % 4)],
+            kind: TradeType::from_code(33 + code % 94).unwrap_or_default(),
+        });
+    }
+    trades
+}
 
 fn read(bytes: &[u8]) {
     for block in [Block::parse(bytes), Block::parse_unchecked(bytes)].into_iter().flatten() {
@@ -57,6 +91,11 @@ fn read(bytes: &[u8]) {
         assert!(out.len() <= ROWS_MAX && out.session.len() == out.len());
         let _ = block.read(block.first_time()..block.last_time(), &mut Candles::default());
         let _ = block.closes(i64::MIN..i64::MAX, &mut Vec::new(), &mut Vec::new());
+    }
+    for block in [TradeBlock::parse(bytes), TradeBlock::parse_unchecked(bytes)].into_iter().flatten() {
+        let mut out = Trades::default();
+        let _ = block.read_all(&mut out);
+        assert!(out.len() <= TRADE_ROWS_MAX && out.kind.len() == out.len());
     }
 }
 

@@ -12,12 +12,12 @@ use crate::{BlockError, PAGE_ROWS_MAX, ROWS_MAX};
 const MAGIC: [u8; 4] = *b"CNDL";
 const VERSION: u8 = 1;
 /// The one codec so far: pco's wrapped format, plain mode, no deltas.
-const CODEC: u8 = 1;
+pub(crate) const CODEC: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const RUN_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 20;
 /// The version that the codec writes in front of its own bytes.
-const CODEC_MAJOR: u8 = 4;
+pub(crate) const CODEC_MAJOR: u8 = 4;
 
 /// The fixed part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,29 +170,39 @@ pub(crate) enum Check {
     AllButChecksum,
 }
 
+/// What lies between the head and the checksum of a block, once both have been looked at.
+pub(crate) fn sealed(
+    bytes: &[u8],
+    magic: [u8; 4],
+    known: u8,
+    check: Check,
+) -> Result<Cursor<'_>, BlockError> {
+    let mut cursor = Cursor(bytes);
+    if cursor.take().ok() != Some(magic) {
+        return Err(BlockError::Magic);
+    }
+    let [version, codec] = cursor.take()?;
+    if version != known {
+        return Err(BlockError::Version(version));
+    }
+    if codec != CODEC {
+        return Err(BlockError::Codec(codec));
+    }
+    let expected = u32::from_le_bytes(cursor.take()?) as usize;
+    if expected != bytes.len() {
+        return Err(BlockError::Length { expected, found: bytes.len() });
+    }
+    let (sealed, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
+    if check == Check::Full && crc32fast::hash(sealed) != u32::from_le_bytes(*checksum) {
+        return Err(BlockError::Checksum);
+    }
+    let (rest, _) = cursor.0.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
+    Ok(Cursor(rest))
+}
+
 impl<'a> Layout<'a> {
     pub(crate) fn parse(bytes: &'a [u8], check: Check) -> Result<Layout<'a>, BlockError> {
-        let mut cursor = Cursor(bytes);
-        if cursor.take().ok() != Some(MAGIC) {
-            return Err(BlockError::Magic);
-        }
-        let [version, codec] = cursor.take()?;
-        if version != VERSION {
-            return Err(BlockError::Version(version));
-        }
-        if codec != CODEC {
-            return Err(BlockError::Codec(codec));
-        }
-        let expected = u32::from_le_bytes(cursor.take()?) as usize;
-        if expected != bytes.len() {
-            return Err(BlockError::Length { expected, found: bytes.len() });
-        }
-        let (sealed, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
-        if check == Check::Full && crc32fast::hash(sealed) != u32::from_le_bytes(*checksum) {
-            return Err(BlockError::Checksum);
-        }
-        let (rest, _) = cursor.0.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
-        let mut cursor = Cursor(rest);
+        let mut cursor = sealed(bytes, MAGIC, VERSION, check)?;
         let header = Header::read(&mut cursor)?;
         let runs = usize::from(u16::from_le_bytes(cursor.take()?));
         let runs = cursor.slice(runs * RUN_BYTES)?;
@@ -265,10 +275,11 @@ fn read_run(bytes: &[u8]) -> Option<(Option<Session>, usize)> {
 
 const CUT_SHORT: BlockError = BlockError::Malformed("the bytes end early");
 
-struct Cursor<'a>(&'a [u8]);
+/// Bytes that are taken from the front.
+pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], BlockError> {
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], BlockError> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(CUT_SHORT)?;
         self.0 = rest;
         Ok(*taken)

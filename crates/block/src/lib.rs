@@ -5,6 +5,8 @@
 //! touches and not the whole block. The crate knows nothing of symbols, periods, databases or files, and reads
 //! no clock. What it is given comes back exactly or as an error.
 //!
+//! Single trades have blocks of their own: [`encode_trades`] and [`TradeBlock`], `docs/trade-block-format.md`.
+//!
 //! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside, `residual` turns
 //! candles into small numbers and back, `column` hands those to the codec, `layout` is the bytes around them.
 
@@ -13,12 +15,14 @@ mod encode;
 mod layout;
 mod read;
 mod residual;
+mod trades;
 mod unit;
 
 pub use encode::{Effort, encode, encode_with};
 #[doc(hidden)]
 pub use encode::{Tuning, encode_tuned};
 pub use read::{Block, Columns};
+pub use trades::{TRADE_ROWS_MAX, TradeBlock, encode_trades};
 
 /// The most candles in one block. Two bytes hold any row number, and a decoded block stays below a megabyte.
 pub const ROWS_MAX: usize = 8192;
@@ -44,6 +48,10 @@ pub enum BlockError {
     Ragged,
     #[error("encode a block: the time of row {0} is not after the one before it")]
     Order(usize),
+    #[error("encode a block of {0} trades: a block has 1 to {TRADE_ROWS_MAX}")]
+    TradeRows(usize),
+    #[error("encode a block: the time of trade {0} is before that of the one before it")]
+    Descends(usize),
     #[error("read rows {start}..{end} of a block of {rows}")]
     OutOfRange { start: usize, end: usize, rows: usize },
     #[error("read a block: not a block")]

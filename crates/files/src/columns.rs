@@ -17,7 +17,7 @@ use parquet::arrow::arrow_reader::{
 
 use crate::cells::lossy;
 use crate::column_text::text_of;
-use crate::header::{CandleColumns, TimeColumns, normal};
+use crate::header::{CandleColumns, TimeColumns, TradeColumns, normal};
 use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
 use crate::records::{RowSink, TextCells};
 use crate::row::{RawChunk, RawRow};
@@ -57,6 +57,12 @@ impl ColumnTable {
         self.symbol.as_deref()
     }
 
+    pub(crate) fn trades(self, columns: &TradeColumns) -> Result<ColumnRows, Problem> {
+        let mut wanted = vec![columns.price, columns.volume];
+        wanted.extend([columns.symbol, columns.direction, columns.kind].iter().flatten());
+        self.rows(wanted, columns.time)
+    }
+
     pub(crate) fn candles(self, columns: &CandleColumns) -> Result<ColumnRows, Problem> {
         let mut wanted = vec![columns.open, columns.high, columns.low, columns.close];
         wanted.extend(
@@ -64,7 +70,11 @@ impl ColumnTable {
                 .iter()
                 .flatten(),
         );
-        match columns.time {
+        self.rows(wanted, columns.time)
+    }
+
+    fn rows(self, mut wanted: Vec<usize>, time: TimeColumns) -> Result<ColumnRows, Problem> {
+        match time {
             TimeColumns::One(time) => wanted.push(time),
             TimeColumns::DateAndClock(date, clock) => wanted.extend([date, clock]),
         }
@@ -147,19 +157,27 @@ impl ColumnRows {
     }
 
     pub(crate) fn read(&mut self, rows: &mut Rows) -> Result<Option<RawChunk>, Problem> {
+        self.next_batch(|batch, first| batch.rows(rows, first))
+    }
+
+    /// Hands on the next batch with the number of its first row; `None` at the end.
+    pub(crate) fn next_batch<T>(
+        &mut self,
+        read: impl FnOnce(&Batch<'_>, u64) -> Result<T, Problem>,
+    ) -> Result<Option<T>, Problem> {
         let batch = match self.reader.next() {
             Some(batch) => batch.map_err(unreadable)?,
             None => return Ok(None),
         };
         let first = self.row + 1;
         self.row += batch.num_rows() as u64;
-        Batch { batch: &batch, wanted: &self.wanted }.rows(rows, first).map(Some)
+        read(&Batch { batch: &batch, wanted: &self.wanted }, first).map(Some)
     }
 }
 
 /// A column of cells. What could not be read is listed beside them, because it is little or nothing, and a result in
 /// each cell would double the bytes.
-struct Column<T> {
+pub(crate) struct Column<T> {
     cells: Vec<T>,
     faults: Vec<(usize, Fault)>,
 }
@@ -167,7 +185,7 @@ struct Column<T> {
 impl<T: Copy + Default> Column<T> {
     /// Reads an array of any type with `number`. `double` and `integer` are short cuts for the types that most files
     /// have: the cells they take need not become a [`Number`] first, which costs more than the reading itself.
-    fn read(
+    pub(crate) fn read(
         array: &dyn Array,
         double: impl Fn(f64) -> Option<T>,
         integer: impl Fn(i64) -> Option<T>,
@@ -205,7 +223,7 @@ impl<T: Copy + Default> Column<T> {
     }
 
     #[inline]
-    fn get(&self, at: usize) -> Result<T, Fault> {
+    pub(crate) fn get(&self, at: usize) -> Result<T, Fault> {
         if !self.faults.is_empty()
             && let Ok(place) = self.faults.binary_search_by_key(&at, |(row, _)| *row)
         {
@@ -215,14 +233,14 @@ impl<T: Copy + Default> Column<T> {
     }
 }
 
-struct Batch<'a> {
-    batch: &'a RecordBatch,
+pub(crate) struct Batch<'a> {
+    pub(crate) batch: &'a RecordBatch,
     wanted: &'a [usize],
 }
 
 impl Batch<'_> {
     /// The array of a column by its place in the file.
-    fn array(&self, column: usize) -> Result<&dyn Array, Problem> {
+    pub(crate) fn array(&self, column: usize) -> Result<&dyn Array, Problem> {
         let place = self.wanted.binary_search(&column).ok();
         let array = place.and_then(|place| self.batch.columns().get(place));
         array.map(|array| array.as_ref()).ok_or_else(|| Problem::Parquet("a column is missing".to_owned()))
@@ -310,7 +328,7 @@ impl Batch<'_> {
         Ok(chunk)
     }
 
-    fn times(
+    pub(crate) fn times(
         &self,
         columns: TimeColumns,
         reader: &mut Times,
@@ -388,6 +406,7 @@ fn times(array: &dyn Array, reader: &mut Times) -> Result<Vec<Result<RawTime, Ti
         let cells = text.iter().map(|cell| reader.one(cell.unwrap_or_default().trim().as_bytes()));
         return Ok(cells.collect());
     }
+    let whole_seconds = reader.whole_seconds;
     let days: &mut DayCount = &mut reader.days;
     macro_rules! cells {
         ($type:ty, $time:expr) => {{
@@ -403,20 +422,20 @@ fn times(array: &dyn Array, reader: &mut Times) -> Result<Vec<Result<RawTime, Ti
             cells!(UInt64Type, |v| i64::try_from(v).map(RawTime::Number).map_err(|_| TimeFault::Range))
         }
         DataType::UInt32 => cells!(UInt32Type, |v| Ok(RawTime::Number(v.into()))),
-        DataType::Float64 => cells!(Float64Type, |v: f64| whole(v)),
+        DataType::Float64 => cells!(Float64Type, |v: f64| whole(if whole_seconds { v.floor() } else { v })),
         DataType::Date32 => cells!(Date32Type, |v| days.date(v.into()).map(RawTime::Date)),
         DataType::Date64 => cells!(Date64Type, |v| days.date(v.div_euclid(DAY * 1000)).map(RawTime::Date)),
         DataType::Timestamp(unit, zone) => {
             // pandas writes local times without a zone, so no zone means the market's wall clock.
-            let naive = zone.is_none();
+            let kind = StampKind { naive: zone.is_none(), whole_seconds };
             match unit {
-                TimeUnit::Second => cells!(TimestampSecondType, |v| stamp(v, 1, naive, days)),
-                TimeUnit::Millisecond => cells!(TimestampMillisecondType, |v| stamp(v, 1_000, naive, days)),
+                TimeUnit::Second => cells!(TimestampSecondType, |v| stamp(v, 1, kind, days)),
+                TimeUnit::Millisecond => cells!(TimestampMillisecondType, |v| stamp(v, 1_000, kind, days)),
                 TimeUnit::Microsecond => {
-                    cells!(TimestampMicrosecondType, |v| stamp(v, 1_000_000, naive, days))
+                    cells!(TimestampMicrosecondType, |v| stamp(v, 1_000_000, kind, days))
                 }
                 TimeUnit::Nanosecond => {
-                    cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, naive, days))
+                    cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, kind, days))
                 }
             }
         }
@@ -424,12 +443,18 @@ fn times(array: &dyn Array, reader: &mut Times) -> Result<Vec<Result<RawTime, Ti
     })
 }
 
-fn stamp(value: i64, per: i64, naive: bool, days: &mut DayCount) -> Result<RawTime, TimeFault> {
-    if value % per != 0 {
+#[derive(Clone, Copy)]
+struct StampKind {
+    naive: bool,
+    whole_seconds: bool,
+}
+
+fn stamp(value: i64, per: i64, kind: StampKind, days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    if value % per != 0 && !kind.whole_seconds {
         return Err(TimeFault::Fraction);
     }
-    let seconds = value / per;
-    if !naive {
+    let seconds = value.div_euclid(per);
+    if !kind.naive {
         return Ok(RawTime::Instant(seconds));
     }
     let date = days.date(seconds.div_euclid(DAY))?;
@@ -444,7 +469,7 @@ fn whole(value: f64) -> Result<RawTime, TimeFault> {
     Ok(RawTime::Number(value as i64))
 }
 
-fn row_text(batch: &RecordBatch, at: usize) -> String {
+pub(crate) fn row_text(batch: &RecordBatch, at: usize) -> String {
     let cells: Vec<String> = batch.columns().iter().map(|column| text_of(column, at)).collect();
     lossy(cells.join(",").as_bytes())
 }

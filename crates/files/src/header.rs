@@ -82,12 +82,27 @@ pub(crate) struct CandleColumns {
     pub per: Option<usize>,
 }
 
+/// Single trades.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TradeColumns {
+    pub symbol: Option<usize>,
+    pub time: TimeColumns,
+    pub price: usize,
+    pub volume: usize,
+    pub direction: Option<usize>,
+    pub kind: Option<usize>,
+}
+
 /// The kinds of table.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Candles {
         vendor: Vendor,
         columns: CandleColumns,
+    },
+    Trades {
+        vendor: Vendor,
+        columns: TradeColumns,
     },
     /// The place of each known column; see `records.rs`.
     Securities(Vec<(&'static str, usize)>),
@@ -121,6 +136,10 @@ const VOLUME: &[&str] = &["volume", "vol", "v", "成交量"];
 const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
 const VWAP: &[&str] = &["vwap", "vw"];
 const SESSION: &[&str] = &["session", "trade_session"];
+const PRICE: &[&str] = &["price", "last_done", "last", "px", "成交价", "成交价格"];
+const TRADE_VOLUME: &[&str] = &["volume", "vol", "v", "size", "qty", "quantity", "成交量"];
+const DIRECTION: &[&str] = &["direction", "side", "买卖方向"];
+const TYPE: &[&str] = &["trade_type", "type", "成交类型"];
 
 /// The names under which a field is looked for.
 fn names_of(field: Field) -> &'static [&'static str] {
@@ -135,6 +154,9 @@ fn names_of(field: Field) -> &'static [&'static str] {
         Field::Turnover => TURNOVER,
         Field::Vwap => VWAP,
         Field::Session => SESSION,
+        Field::Price => PRICE,
+        Field::Direction => DIRECTION,
+        Field::Type => TYPE,
     }
 }
 
@@ -192,6 +214,9 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
     }
     // A table with some price columns is a candle table with a mistake in it, not a list of securities.
     let priced = [OPEN, HIGH, LOW, CLOSE].iter().any(|names| header.first(names).is_some());
+    if let (false, Some(columns)) = (priced, header.trades()) {
+        return Ok(Kind::Trades { vendor, columns });
+    }
     if let (Some(symbol), false) = (header.first(SYMBOL), priced) {
         let mut margins = header.known(MARGIN);
         if margins.len() == MARGIN.len() {
@@ -287,6 +312,18 @@ impl Header<'_> {
             session: self.field(Field::Session, SESSION),
             per: self.first(&["per"]),
         }))
+    }
+
+    /// The columns of a table of trades: a time, one price and a volume.
+    fn trades(&self) -> Option<TradeColumns> {
+        Some(TradeColumns {
+            symbol: self.field(Field::Symbol, SYMBOL),
+            time: self.time()?,
+            price: self.field(Field::Price, PRICE)?,
+            volume: self.field(Field::Volume, TRADE_VOLUME)?,
+            direction: self.field(Field::Direction, DIRECTION),
+            kind: self.field(Field::Type, TYPE),
+        })
     }
 
     fn time(&self) -> Option<TimeColumns> {

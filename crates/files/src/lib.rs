@@ -1,6 +1,6 @@
 //! Foreign tables to rows and back: CSV (plain, gzip, zstd) and Parquet in; CSV, Parquet and Arrow IPC out.
 //!
-//! A table is recognised by its header: candles of a dozen vendors, securities, corporate actions, or margin factors.
+//! A table is recognised by its header: candles of a dozen vendors, single trades, securities, corporate actions, or margin factors.
 //! Rows come out with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
 //! on. The crate knows nothing of stores, blocks or trading hours: whether a price range, a session or a duplicate
 //! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
@@ -30,6 +30,7 @@ mod text;
 mod text_header;
 mod time;
 mod time_words;
+mod trades;
 
 pub use error::{FileError, Problem};
 pub use header::Vendor;
@@ -40,6 +41,7 @@ pub use records::{ActionRow, MarginRow, Records, SecurityRow};
 pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
 pub use time_words::{DateOrder, TimeFormat};
+pub use trades::{TradeBatch, TradeReader, TradeRow};
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line
 /// would be read into memory whole.
@@ -48,9 +50,9 @@ pub const LINE_MAX: usize = 64 * 1024;
 pub const COLUMNS_MAX: usize = 1024;
 /// The most symbols one file may name.
 pub const SYMBOLS_MAX: usize = 100_000;
-/// The most rows of a table of anything but candles, which is held in memory.
+/// The most rows of a table of anything but candles and trades, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
-/// The most rows of one [`CandleBatch`].
+/// The most rows of one [`CandleBatch`] or [`TradeBatch`].
 pub const BATCH_ROWS: usize = 4 * 1024;
 /// The most characters of a rejected row that are kept.
 pub const REJECTED_TEXT_MAX: usize = 500;

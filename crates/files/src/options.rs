@@ -32,7 +32,7 @@ pub enum Stamp {
     End,
 }
 
-/// A meaning a candle column can have.
+/// A meaning that a column of candles or trades can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     Symbol,
@@ -46,6 +46,10 @@ pub enum Field {
     Turnover,
     Vwap,
     Session,
+    /// Of a single trade.
+    Price,
+    Direction,
+    Type,
 }
 
 /// Exact factors applied to what stands in the file.
@@ -66,7 +70,7 @@ pub struct Ratio {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseOptionError {
     #[error(
-        "{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are"
+        "{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are; of trades price, direction and type"
     )]
     Field(String),
     #[error("{0:?} is not a factor: write a number above zero, like 0.001 or 100")]
@@ -84,7 +88,7 @@ pub enum ParseOptionError {
 }
 
 impl Field {
-    const NAMES: [(&'static str, Field); 11] = [
+    const NAMES: [(&'static str, Field); 14] = [
         ("symbol", Field::Symbol),
         ("time", Field::Time),
         ("date", Field::Date),
@@ -96,6 +100,9 @@ impl Field {
         ("turnover", Field::Turnover),
         ("vwap", Field::Vwap),
         ("session", Field::Session),
+        ("price", Field::Price),
+        ("direction", Field::Direction),
+        ("type", Field::Type),
     ];
 
     pub fn as_str(self) -> &'static str {

@@ -1,4 +1,4 @@
-//! Opening a table, and reading its candles batch by batch.
+//! Opening a table, and reading its candles batch by batch; `trades.rs` reads trades.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use market::{Grain, Price, Symbol, Turnover, Venues};
 use crate::clock::{Clock, Reading};
 use crate::columns::{ColumnRows, ColumnTable};
 use crate::file_name::{Certainty, symbol_of};
-use crate::header::{Kind, Vendor, recognise};
+use crate::header::{Kind, TradeColumns, Vendor, recognise};
 use crate::number::Numbers;
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
@@ -19,6 +19,7 @@ use crate::source::{Source, open_source};
 use crate::spelling::{SymbolFault, SymbolTable, parse_symbol};
 use crate::text::{Rows, TextRows};
 use crate::time_words::Times;
+use crate::trades::{TradeInput, TradeReader, TradeRows};
 use crate::{
     BATCH_ROWS, CandleBatch, CandleRow, FileError, Problem, ReadOptions, Rejected, Stamp, records,
     text_header,
@@ -34,6 +35,7 @@ const SAMPLE_ROWS_MAX: usize = 200_000;
 #[expect(clippy::large_enum_variant, reason = "one is made for each file and taken apart at once")]
 pub enum Table {
     Candles(CandleReader),
+    Trades(TradeReader),
     Securities(Records<SecurityRow>),
     Actions(Records<ActionRow>),
     Margins(Records<MarginRow>),
@@ -97,6 +99,11 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                 }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
                 Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
+                Kind::Trades { vendor, columns } => {
+                    let rows = trade_rows(columns, vendor, path, options)?;
+                    let input = TradeInput::text(table.lines, header.delimiter, header.names.len());
+                    TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
+                }
                 Kind::Candles { vendor, columns } => {
                     let vendor = if header.symbol.is_some() { Vendor::Yahoo } else { vendor };
                     let fixed = header.symbol;
@@ -114,6 +121,11 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                 }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
                 Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
+                Kind::Trades { vendor, columns } => {
+                    let rows = trade_rows(columns, vendor, path, options)?;
+                    let input = TradeInput::Columns(Box::new(table.trades(&rows.columns)?));
+                    TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
+                }
                 Kind::Candles { vendor, columns } => {
                     let fixed = table.symbol().map(str::to_owned);
                     let vendor = if fixed.is_some() { Vendor::Yahoo } else { vendor };
@@ -134,28 +146,63 @@ impl Rows {
         path: &Path,
         options: &ReadOptions,
     ) -> Result<Rows, Problem> {
-        let mut symbols = SymbolTable::new(vendor.spelling(), options.region);
-        let mut index = 0;
-        let mut guessed = None;
-        if columns.symbol.is_none() {
-            let (symbol, certainty) = fixed_symbol(vendor, fixed, path, options).map_err(|reason| {
-                Problem::NoSymbol(format!(
-                    "there is no symbol column, and {reason}; pass --symbol, or --region for bare tickers"
-                ))
-            })?;
-            guessed = (certainty == Certainty::Guessed).then(|| symbol.clone());
-            index = symbols.add(symbol).map_err(|_: SymbolFault| Problem::Symbols)?;
-        }
+        let has_column = columns.symbol.is_some();
+        let FileSymbols { symbols, fixed, guessed } =
+            FileSymbols::of(has_column, vendor, fixed, path, options)?;
         Ok(Rows {
             columns,
             symbols,
-            fixed: index,
+            fixed,
             guessed,
             numbers: Numbers::new(options.scale),
             times: Times::new(options.time_format.as_ref()),
             sessions: Sessions::default(),
             estimate_turnover: options.estimate_turnover,
         })
+    }
+}
+
+fn trade_rows(
+    columns: TradeColumns,
+    vendor: Vendor,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<TradeRows, Problem> {
+    let has_column = columns.symbol.is_some();
+    let FileSymbols { symbols, fixed, guessed } = FileSymbols::of(has_column, vendor, None, path, options)?;
+    let mut times = Times::new(options.time_format.as_ref());
+    times.whole_seconds = true;
+    Ok(TradeRows { columns, symbols, fixed, guessed, numbers: Numbers::new(options.scale), times })
+}
+
+/// The symbols of a file.
+struct FileSymbols {
+    symbols: SymbolTable,
+    /// The symbol of every row of a table without a symbol column.
+    fixed: u32,
+    guessed: Option<Symbol>,
+}
+
+impl FileSymbols {
+    fn of(
+        has_column: bool,
+        vendor: Vendor,
+        fixed: Option<&str>,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<FileSymbols, Problem> {
+        let mut symbols = SymbolTable::new(vendor.spelling(), options.region);
+        if has_column {
+            return Ok(FileSymbols { symbols, fixed: 0, guessed: None });
+        }
+        let (symbol, certainty) = fixed_symbol(vendor, fixed, path, options).map_err(|reason| {
+            Problem::NoSymbol(format!(
+                "there is no symbol column, and {reason}; pass --symbol, or --region for bare tickers"
+            ))
+        })?;
+        let guessed = (certainty == Certainty::Guessed).then(|| symbol.clone());
+        let fixed = symbols.add(symbol).map_err(|_: SymbolFault| Problem::Symbols)?;
+        Ok(FileSymbols { symbols, fixed, guessed })
     }
 }
 

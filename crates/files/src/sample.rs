@@ -26,8 +26,9 @@ pub(crate) fn read_sample(
     venues: &Venues,
     options: &ReadOptions,
 ) -> Result<(Reading, JudgedPeriod), Problem> {
-    let unit = unit_of(rows);
-    let order = order_of(rows, options)?;
+    let times: Vec<RawTime> = rows.iter().map(|row| row.time).collect();
+    let unit = unit_of(&times);
+    let order = order_of(&times, options)?;
     let stamp = options.stamp.unwrap_or(vendor.stamp());
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
@@ -77,10 +78,16 @@ pub(crate) fn read_sample(
     Ok((reading(grain, day_of), judged))
 }
 
+/// What a file of trades means by its times: instants or wall clocks, never dates.
+pub(crate) fn read_trade_sample(times: &[RawTime], options: &ReadOptions) -> Result<Reading, Problem> {
+    let (unit, order) = (unit_of(times), order_of(times, options)?);
+    Ok(Reading { grain: Grain::Minute, unit, order, day_of: DayOf::Stamp, stamp: crate::Stamp::Start })
+}
+
 /// One unit for the whole file: the largest number decides, since small Unix times exist in every unit.
-fn unit_of(rows: &[&RawRow]) -> Unit {
+fn unit_of(times: &[RawTime]) -> Unit {
     let numbers =
-        || rows.iter().filter_map(|row| if let RawTime::Number(n) = row.time { Some(n) } else { None });
+        || times.iter().filter_map(|time| if let RawTime::Number(n) = *time { Some(n) } else { None });
     let Some(largest) = numbers().map(i64::unsigned_abs).max() else { return Unit::PerSecond(1) };
     let written = |digits: u64| {
         numbers().all(|n| u64::try_from(n).is_ok_and(|n| date_of_number((n / digits) as i64).is_ok()))
@@ -99,16 +106,16 @@ fn unit_of(rows: &[&RawRow]) -> Unit {
 
 /// Which of the two small numbers of a date is the month: a number above twelve is a day. One order for the whole file,
 /// and no guess where every date could be read both ways.
-fn order_of(rows: &[&RawRow], options: &ReadOptions) -> Result<Option<DateOrder>, Problem> {
+fn order_of(times: &[RawTime], options: &ReadOptions) -> Result<Option<DateOrder>, Problem> {
     if let Some(TimeFormat::Order(order)) = options.time_format {
         return Ok(Some(order));
     }
     let dates = || {
-        rows.iter().filter_map(|row| {
-            if let RawTime::Ordered { first, .. } = row.time { Some((row, first)) } else { None }
+        times.iter().filter_map(|time| {
+            if let RawTime::Ordered { first, .. } = *time { Some((time, first)) } else { None }
         })
     };
-    let Some((row, _)) = dates().next() else { return Ok(None) };
+    let Some((time, _)) = dates().next() else { return Ok(None) };
     let days_first = dates().filter(|(_, [first, second])| *first > 12 && *second <= 12).count();
     let months_first = dates().filter(|(_, [first, second])| *first <= 12 && *second > 12).count();
     match (days_first, months_first) {
@@ -116,6 +123,6 @@ fn order_of(rows: &[&RawRow], options: &ReadOptions) -> Result<Option<DateOrder>
         (0, 1..) => Ok(Some(DateOrder::MonthFirst)),
         // With both, every date up to the twelfth would be a guess.
         (1.., 1..) => Err(Problem::DatesOfBothOrders),
-        (0, 0) => Err(Problem::AmbiguousDates(row.time.to_string())),
+        (0, 0) => Err(Problem::AmbiguousDates(time.to_string())),
     }
 }

@@ -59,7 +59,10 @@ impl std::fmt::Display for TimeFormat {
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub days: DayCount,
+    /// Whether fractions of a second are dropped: trades have them, and are stored by the second.
+    pub whole_seconds: bool,
     pattern: Option<String>,
+    buffer: Vec<u8>,
 }
 
 impl Times {
@@ -68,11 +71,12 @@ impl Times {
             Some(TimeFormat::Pattern(pattern)) => Some(pattern.clone()),
             _ => None,
         };
-        Times { days: DayCount::new(), pattern }
+        Times { days: DayCount::new(), whole_seconds: false, pattern, buffer: Vec::new() }
     }
 
     #[inline]
     pub(crate) fn one(&mut self, cell: &[u8]) -> Result<RawTime, TimeFault> {
+        let cell = if self.whole_seconds { without_fraction(cell, &mut self.buffer) } else { cell };
         match &self.pattern {
             None => parse_time(cell, &mut self.days),
             Some(_) if cell.is_empty() => Err(TimeFault::Empty),
@@ -82,6 +86,7 @@ impl Times {
 
     /// A date and a time of day in two columns. A pattern is that of both, with a space between, or of the date alone.
     pub(crate) fn two(&mut self, date: &[u8], clock: &[u8]) -> Result<RawTime, TimeFault> {
+        let clock = if self.whole_seconds { without_fraction(clock, &mut self.buffer) } else { clock };
         let Some(pattern) = &self.pattern else { return parse_date_and_time(date, clock, &mut self.days) };
         match by_pattern(pattern, date, &mut self.days) {
             Ok(RawTime::Date(date)) => {
@@ -91,6 +96,22 @@ impl Times {
             _ => by_pattern(pattern, &[date, b" ", clock].concat(), &mut self.days),
         }
     }
+}
+
+/// A time without its fraction of a second: digits behind a point that follows a colon, or behind the only point there is.
+fn without_fraction<'a>(cell: &'a [u8], buffer: &'a mut Vec<u8>) -> &'a [u8] {
+    let points = || cell.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
+    let point = match cell.iter().position(|byte| *byte == b':') {
+        Some(colon) => points().find(|at| *at > colon),
+        None if points().count() == 1 => points().next(),
+        None => None,
+    };
+    let Some((whole, fraction)) = point.and_then(|at| cell.split_at_checked(at)) else { return cell };
+    let digits = fraction.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    buffer.clear();
+    buffer.extend_from_slice(whole);
+    buffer.extend(fraction.iter().skip(1 + digits));
+    buffer
 }
 
 fn by_pattern(pattern: &str, cell: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {

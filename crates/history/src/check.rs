@@ -4,15 +4,18 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crate::{HistoryError, adjustment};
-use block::Block;
-use market::{Candles, Timestamp, Venues};
+use block::{Block, TradeBlock};
+use market::{Candles, Timestamp, Trades, Venues};
 use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 
 /// What a verification found.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     pub blocks: u64,
+    /// Candles.
     pub rows: u64,
+    /// Single trades.
+    pub trades: u64,
     pub bytes: u64,
     pub damage: Vec<Damage>,
 }
@@ -80,6 +83,20 @@ pub fn check_until(
     })?;
     let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
     report.damage = findings.into_iter().map(damage).collect();
+    let mut trades = Trades::default();
+    let findings = reader.check_trades(go_on, |_, entry, bytes| {
+        if stopped.get() {
+            return None;
+        }
+        report.blocks += 1;
+        report.bytes += bytes.len() as u64;
+        report.trades += u64::from(entry.rows);
+        trades.clear();
+        stopped.set(watch(&report).is_break());
+        inspect_trades(entry, bytes, &mut trades).err()
+    })?;
+    let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
+    report.damage.extend(findings.into_iter().map(damage));
     let snapshot = reader.snapshot()?;
     // Which of them cannot be listed has been reported above.
     for security in snapshot.securities().unwrap_or_default() {
@@ -119,6 +136,19 @@ fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<()
     }
 }
 
+/// The same for a block of trades.
+fn inspect_trades(entry: &BlockEntry, bytes: &[u8], trades: &mut Trades) -> Result<(), String> {
+    TradeBlock::parse(bytes).and_then(|block| block.read_all(trades)).map_err(|error| error.to_string())?;
+    let stamps = (trades.time.first().copied(), trades.time.last().copied());
+    if stamps != (Some(entry.first.0), Some(entry.last.0)) || trades.len() != entry.rows as usize {
+        return Err("the index entry does not describe its block".to_owned());
+    }
+    match trades.iter().find_map(|trade| trade.check().err().map(|flaw| (trade.time, flaw))) {
+        Some((at, flaw)) => Err(format!("the trade at {at}: {flaw}")),
+        None => Ok(()),
+    }
+}
+
 fn damage(finding: Finding) -> Damage {
     let problem = finding.to_string();
     let remedy = if finding.is_in_a_block() { Remedy::ImportAgain } else { Remedy::Restore };
@@ -139,6 +169,9 @@ fn damage(finding: Finding) -> Damage {
         | Finding::Rows { .. }
         | Finding::Misnoted { .. }
         | Finding::Miscounted { .. }
+        | Finding::Trades { .. }
+        | Finding::TradeDays { .. }
+        | Finding::TradeBodyOrphan { .. }
         | Finding::Unreadable(_) => (None, None),
     };
     Damage { series, at, problem, remedy }

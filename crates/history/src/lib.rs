@@ -4,7 +4,8 @@
 //! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
-//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds.
+//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds, `trades.rs`
+//! for single trades and capital flow.
 
 mod adjustment;
 mod as_of;
@@ -20,6 +21,8 @@ mod plan;
 mod query;
 mod read;
 mod shelf;
+mod sizes;
+mod trades;
 
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
@@ -30,6 +33,7 @@ pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError};
 pub use shelf::{Encoded, Shelf, ShelfLoad, Slices};
+pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 
 use market::Session;
 use store::Lane;

@@ -33,6 +33,10 @@ pub enum HistoryError {
     Option(Symbol),
     #[error("{0} is known, but has no candles")]
     NoCandles(Symbol),
+    #[error("{0} has no trades")]
+    NoTrades(Symbol),
+    #[error("stored trades of {symbol} at {at}: {source}")]
+    DamagedTrades { symbol: Symbol, at: Timestamp, source: BlockError },
     #[error("stored block of {series} at {at}: {source}")]
     Damaged { series: Series, at: Timestamp, source: BlockError },
     #[error("folding {symbol}: {source}")]

@@ -20,6 +20,10 @@ mod security_kind;
 mod session;
 mod symbol;
 mod time;
+mod trade;
+mod trade_flow;
+mod trade_fold;
+mod trade_hours;
 mod venue;
 
 pub use adjust::{Action, Adjuster, IgnoredAction};
@@ -34,6 +38,10 @@ pub use security_kind::SecurityKind;
 pub use session::{Segment, Session, SessionTable};
 pub use symbol::{Market, ParseSymbolError, Region, Symbol};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
+pub use trade::{Trade, TradeDirection, TradeEffect, TradeFlaw, TradeType, Trades};
+pub use trade_flow::{CapitalBySize, CapitalClasses, CapitalDay, ClassShares, DaySizes, FlowTrade};
+pub use trade_fold::TradeCandles;
+pub use trade_hours::{TradeHours, TradePlace};
 pub use venue::{Day, Slot, Venue, Venues};
 
 /// A length of calendar time, for steps of days.

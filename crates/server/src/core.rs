@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
-use market::{FloorTable, Market, Symbol, Timestamp};
+use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub(crate) serves_all_at: String,
     /// Where history begins for accounts without floors of their own.
     pub(crate) floors: FloorTable,
+    /// Which share of the turnover large and medium trades make.
+    pub(crate) class_shares: ClassShares,
     pub(crate) limits: Limits,
     /// The threads for requests that have to wait for the disk.
     pub(crate) workers: Workers,
@@ -138,6 +140,7 @@ impl Core {
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
             floors: FloorTable::PUBLISHED,
+            class_shares: ClassShares::default(),
             limits,
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
@@ -332,6 +335,12 @@ impl Core {
             }
             Ok(())
         });
+        checked.map_err(|error: HistoryError| Refusal::from(error))
+    }
+
+    /// Refuses a symbol of which no single trade may be known.
+    pub(crate) fn known_traded(&self, symbol: &Symbol) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, self.as_of()));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 

@@ -7,8 +7,9 @@ use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
-    CalcIndexes, Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request,
-    Response, StaticInfo, TradingDays, TradingSessions, undecodable,
+    CalcIndexes, CapitalDistribution, CapitalFlow, Command, HistoryCandles, Intraday, LatestCandles,
+    LatestTradesCommand, Pace, Profile, Quotes, Reply, Request, Response, StaticInfo, TradingDays,
+    TradingSessions, undecodable,
 };
 use crate::core::Core;
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
@@ -24,15 +25,18 @@ const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<TradingDays>(),
     CommandRow::of::<StaticInfo>(),
     CommandRow::of::<Quotes>(),
+    CommandRow::of::<LatestTradesCommand>(),
     CommandRow::of::<Intraday>(),
     CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<CapitalFlow>(),
+    CommandRow::of::<CapitalDistribution>(),
     CommandRow::of::<CalcIndexes>(),
     CommandRow::of::<HistoryCandles>(),
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
-const NOT_OFFERED: [(u8, &str); 15] = [
+const NOT_OFFERED: [(u8, &str); 12] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
     (command::UNSUBSCRIBE, "subscriptions"),
@@ -41,13 +45,10 @@ const NOT_OFFERED: [(u8, &str); 15] = [
     (command::DEPTH, "order books"),
     (command::BROKERS, "broker queues"),
     (command::PARTICIPANTS, "participants"),
-    (command::TRADES, "single trades"),
     (command::OPTION_EXPIRY_DATES, "options"),
     (command::OPTION_STRIKES, "options"),
     (command::WARRANT_ISSUERS, "warrants"),
     (command::WARRANT_FILTER, "warrants"),
-    (command::CAPITAL_FLOW, "capital flows"),
-    (command::CAPITAL_DISTRIBUTION, "capital distributions"),
 ];
 
 /// A row of the table: the functions of one command, with its type erased.

@@ -133,6 +133,7 @@ impl Server {
         let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());
         core.floors = settings.floors;
+        core.class_shares = settings.class_shares();
         core.paper_levels.count = settings.levels_from_paper;
         let (core, links) = (Arc::new(core), Links::default());
         let mut site = Site::new(core.clone(), links.clone());

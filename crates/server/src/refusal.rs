@@ -178,7 +178,11 @@ impl From<HistoryError> for Refusal {
                 Refusal::NoQuotes(format!("{symbol} is an option: history for options is unavailable"))
             }
             HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
-            HistoryError::Damaged { .. } | HistoryError::Overflow { .. } | HistoryError::Store(_) => {
+            HistoryError::NoTrades(symbol) => Refusal::NoQuotes(format!("{symbol} has no trades here")),
+            HistoryError::Damaged { .. }
+            | HistoryError::DamagedTrades { .. }
+            | HistoryError::Overflow { .. }
+            | HistoryError::Store(_) => {
                 tracing::error!(%error, "cannot answer");
                 Refusal::Internal
             }

@@ -111,6 +111,10 @@ fn permit(
             memory.known(symbol, version, core)?;
             core.own_region_only(caller)?;
         }
+        Subject::Trades(symbol) => {
+            core.known_traded(symbol)?;
+            core.own_region_only(caller)?;
+        }
         Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
@@ -119,7 +123,7 @@ fn permit(
         (Subject::Security(symbol), Some(ticket)) => {
             access.admit_again(&caller.who, ticket, symbol, &mut memory.admission, now)
         }
-        (Subject::Security(symbol), None) => {
+        (Subject::Security(symbol), None) | (Subject::Trades(symbol), _) => {
             access.admit(Demand::Quotes { caller: &caller.who, market: symbol.market().into() }, now)
         }
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),

@@ -31,6 +31,10 @@ pub struct Settings {
     pub guest: Option<access::AccountId>,
     /// Where history begins for accounts without floors of their own.
     pub floors: market::FloorTable,
+    /// The share of the turnover in percent that the largest trades make, for capital distribution.
+    pub flow_large_percent: u32,
+    /// The share that large and medium trades make together.
+    pub flow_medium_percent: u32,
     /// Connections of all kinds that may be open at once.
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
@@ -63,6 +67,8 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             guest: None,
             floors: market::FloorTable::PUBLISHED,
+            flow_large_percent: 30,
+            flow_medium_percent: 55,
             connections_max: 16_384,
             cache_bytes: 256 << 20,
             limits: Limits::default(),
@@ -81,6 +87,13 @@ pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with
                                    trusted_proxies, or listen on 127.0.0.1";
 
 impl Settings {
+    /// The shares of large and medium trades. The second counts the first, so it is no less.
+    pub(crate) fn class_shares(&self) -> market::ClassShares {
+        let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
+        let (large, medium) = (percent(self.flow_large_percent), percent(self.flow_medium_percent));
+        market::ClassShares { large, medium: medium.max(large) }
+    }
+
     /// A warning if other machines are served and nothing in the settings shows that their requests are encrypted. A proxy with TLS
     /// shows by being trusted, or by the public address.
     pub fn exposure(&self) -> Option<String> {

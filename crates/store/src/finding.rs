@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{BlockEntry, Series, SeriesInfo, StoreError};
+use crate::{BlockEntry, Series, SeriesInfo, StoreError, TradeDay};
 
 /// Findings listed before a check stops: a database with so many is not repaired one by one.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -88,6 +88,23 @@ pub enum Finding {
         kept: SeriesInfo,
         found: SeriesInfo,
     },
+    /// Something about the trades of a day; importing their files again mends what is wrong in a block.
+    Trades {
+        symbol: String,
+        day: String,
+        problem: String,
+        in_block: bool,
+    },
+    /// A security that should have another number of days with trades.
+    TradeDays {
+        symbol: String,
+        written: i64,
+        found: i64,
+    },
+    /// A body of trades that no entry points at.
+    TradeBodyOrphan {
+        id: i64,
+    },
     /// Ids that would be given out a second time.
     Counter {
         name: String,
@@ -100,15 +117,27 @@ pub enum Finding {
 pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 
 impl Finding {
+    /// Something around the blocks of a day of trades.
+    pub(crate) fn trades(day: &TradeDay, problem: &str) -> Finding {
+        let (symbol, day) = (day.symbol.to_string(), day.day.to_string());
+        Finding::Trades { symbol, day, problem: problem.to_owned(), in_block: false }
+    }
+
     /// Whether importing the files of the series again mends it. What is wrong around the blocks needs a backup, or a new store.
     pub fn is_in_a_block(&self) -> bool {
         match self {
             Finding::Body { .. }
             | Finding::BodyMissing { .. }
             | Finding::BodyLength { .. }
-            | Finding::BodyForeign { .. } => true,
+            | Finding::BodyForeign { .. }
+            | Finding::Trades { in_block: true, .. } => true,
             // Each of these bodies is missed by its series as well, or has none, which is a finding of its own.
-            Finding::Dangling { table, parent, .. } => table == "block_index" && parent == "block_body",
+            Finding::Dangling { table, parent, .. } => {
+                matches!(
+                    (table.as_str(), parent.as_str()),
+                    ("block_index", "block_body") | ("trade_index", "trade_body")
+                )
+            }
             _ => false,
         }
     }
@@ -182,6 +211,13 @@ impl fmt::Display for Finding {
                 found.first,
                 found.last
             ),
+            Finding::Trades { symbol, day, problem, .. } => {
+                write!(f, "trades of {symbol} on {day}: {problem}")
+            }
+            Finding::TradeDays { symbol, written, found } => {
+                write!(f, "{symbol} has {found} days with trades, {written} were written")
+            }
+            Finding::TradeBodyOrphan { id } => write!(f, "block {id} of trades belongs to no day"),
             Finding::Counter { name } => write!(f, "the counter of {name} ids is behind the ids in use"),
             Finding::Unreadable(reason) => f.write_str(reason),
         }

@@ -1,6 +1,6 @@
 //! Two SQLite databases in one directory: candles and accounts. SQL exists nowhere else.
 //!
-//! `candles.db` holds blocks of candles, securities, corporate actions, margin factors and the import ledger. One
+//! `candles.db` holds blocks of candles and of single trades, securities, corporate actions, margin factors and the import ledger. One
 //! [`Writer`] at a time, in any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
 //! credentials, what they have used, what their levels are earned by, OAuth clients and tokens, journals of paper accounts, watchlists, and the audit. It needs no [`Writer`], so that accounts can
 //! be changed and charged while an import runs; see [`Accounts`].
@@ -37,6 +37,9 @@ mod series;
 mod sql;
 mod statements;
 mod store;
+mod trade_check;
+mod trade_sql;
+mod trades;
 mod version;
 mod view;
 
@@ -71,5 +74,6 @@ pub use margin::Margin;
 pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
+pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
 pub use version::VersionReader;
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

@@ -228,6 +228,7 @@ statements! {
          select 'series', coalesce(max(id), 0) from series union all \
          select 'import', coalesce(max(id), 0) from import union all \
          select 'quarantine', coalesce(max(id), 0) from quarantine union all \
+         select 'trade', coalesce(max(id), 0) from trade_body union all \
          select 'version', coalesce(max(version), 0) - 1 from series";
 }
 

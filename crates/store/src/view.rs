@@ -160,7 +160,10 @@ impl View {
     }
 
     /// What `find` finds of a security.
-    fn known<T>(&self, find: impl Fn(&Db) -> Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    pub(crate) fn known<T>(
+        &self,
+        find: impl Fn(&Db) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         self.found_in(&self.securities_complete, find)
     }
 

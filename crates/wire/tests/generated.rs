@@ -6,7 +6,7 @@ use std::path::Path;
 use prost_build::{Config, Module};
 
 /// The messages that HTTP has too, and says so in its document.
-const DESCRIBED: [&str; 29] = [
+const DESCRIBED: [&str; 37] = [
     "QuoteProfileRequest",
     "QuoteProfileResponse",
     "RateLimit",
@@ -19,11 +19,15 @@ const DESCRIBED: [&str; 29] = [
     "TradingDaysRequest",
     "TradingDaysResponse",
     "SymbolsRequest",
+    "SymbolRequest",
     "StaticInfoResponse",
     "StaticInfo",
     "QuoteResponse",
     "Quote",
     "PrePost",
+    "TradesRequest",
+    "TradesResponse",
+    "Trade",
     "IntradayRequest",
     "IntradayResponse",
     "IntradayLine",
@@ -36,13 +40,18 @@ const DESCRIBED: [&str; 29] = [
     "CalcIndexesRequest",
     "CalcIndexesResponse",
     "CalcIndexes",
+    "CapitalFlowResponse",
+    "CapitalFlowLine",
+    "CapitalDistributionResponse",
+    "CapitalBySize",
 ];
 
 /// What the fields of requests must be: the protocol itself lets everything be left out.
-const RULES: [(&str, &str); 17] = [
+const RULES: [(&str, &str); 18] = [
     ("QuoteProfileRequest.language", "default"),
     ("TradingDaysRequest.market", r#"extend("enum" = ["US", "HK", "CN", "SG"])"#),
     ("SymbolsRequest.symbol", "length(min = 1, max = 500)"),
+    ("TradesRequest.count", "range(min = 1, max = 1000)"),
     ("IntradayRequest.trade_session", r#"default, extend("enum" = [0, 100])"#),
     ("SecurityCandlestickRequest.period", r#"schema_with = "crate::schema::period""#),
     ("SecurityCandlestickRequest.count", "range(min = 1, max = 1000)"),

@@ -129,7 +129,7 @@ impl Arguments {
                 })
                 .collect();
             return Ok(output::json(&json!({
-                "blocks": report.blocks, "candles": report.rows, "bytes": report.bytes,
+                "blocks": report.blocks, "candles": report.rows, "trades": report.trades, "bytes": report.bytes,
                 "damage": damage, "accounts": accounts.problems(), "accounts_note": accounts.note(),
             }))?);
         }
@@ -142,7 +142,11 @@ impl Arguments {
             problems => output::count(problems as u64, "problem"),
         };
         let (candles, blocks) = (output::count(report.rows, "candle"), output::count(report.blocks, "block"));
-        writeln!(out, "{candles} in {blocks}: {verdict}")?;
+        let trades = match report.trades {
+            0 => String::new(),
+            trades => format!(" and {}", output::count(trades, "trade")),
+        };
+        writeln!(out, "{candles}{trades} in {blocks}: {verdict}")?;
         let problems = accounts.problems().unwrap_or_default();
         for told in problems.iter().map(String::as_str).chain(accounts.note()) {
             writeln!(out, "accounts.db: {}", output::printable(told))?;

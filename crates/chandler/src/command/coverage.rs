@@ -4,11 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use history::{Coverage, DayCoverage, GapReason};
-use market::{DayKind, Zone};
+use market::{Date, DayKind, Zone};
 use serde_json::{Value, json};
 use store::{Access, Lane, Reader};
 
-use super::time;
+use super::{coverage_trades, time};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// List complete days too, not only those with gaps
     #[arg(long)]
     all: bool,
+    /// Single trades instead of candles: days of trading without any
+    #[arg(long, conflicts_with = "all")]
+    trades: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -36,6 +39,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
     let mut reader = store.reader()?;
+    if arguments.trades {
+        let symbol = arguments.symbol.as_deref().map(|text| surroundings.symbol(text)).transpose()?;
+        let (range, format) = (range(arguments)?, arguments.format);
+        return coverage_trades::run(symbol.as_ref(), range, format, surroundings, &mut reader);
+    }
     match &arguments.symbol {
         Some(text) => one(arguments, surroundings, &mut reader, text)
             .map_err(|failure| suggest::hinted(failure, &store)),
@@ -49,6 +57,11 @@ fn of(
     reader: &mut Reader,
     of: &market::Symbol,
 ) -> Result<Coverage, Failure> {
+    let range = range(arguments)?;
+    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.as_of())?)
+}
+
+fn range(arguments: &Arguments) -> Result<(Option<Date>, Option<Date>), Failure> {
     let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
     let range = (date(&arguments.start)?, date(&arguments.end)?);
     if let (Some(start), Some(end)) = range
@@ -56,7 +69,7 @@ fn of(
     {
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
-    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.as_of())?)
+    Ok(range)
 }
 
 fn one(

@@ -72,7 +72,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 fn is_there(reader: &mut Reader) -> Result<bool, Failure> {
     let snapshot = reader.snapshot()?;
     for security in demo::securities() {
-        if snapshot.series_of(&symbol(security.symbol)?)?.is_empty() {
+        let symbol = symbol(security.symbol)?;
+        let lacks_trades = demo::is_traded(security) && snapshot.trade_day_count(&symbol)? == 0;
+        if lacks_trades || snapshot.series_of(&symbol)?.is_empty() {
             return Ok(false);
         }
     }
@@ -104,7 +106,7 @@ fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flag
     Ok(reports.iter().filter(|report| report.kind == "candles").map(|report| report.rows).sum())
 }
 
-/// The market as the files a user would have: two tables and two Parquet files a security.
+/// The market as the files a user would have: two tables, two Parquet files a security, and a table of single trades.
 fn write_files(
     surroundings: &Surroundings,
     directory: &Path,
@@ -122,6 +124,9 @@ fn write_files(
         "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals"
     )?;
     writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
+    let trades = directory.join("trades.csv");
+    let mut trades_file = BufWriter::new(File::create(&trades)?);
+    writeln!(trades_file, "symbol,time,price,volume,direction,type")?;
     let mut paths = vec![securities, actions];
     let bar = flags.count(demo::securities().len() as u64, "securities");
     for security in demo::securities() {
@@ -151,9 +156,16 @@ fn write_files(
         paths.push(write_candles(surroundings, directory, &symbol, "1d", *decimals, days)?);
         let minutes = demo::minutes(security, venues, now);
         paths.push(write_candles(surroundings, directory, &symbol, "1m", *decimals, minutes)?);
+        for trade in demo::trades(security, venues, now).iter() {
+            let (price, direction) = (trade.price.text(*decimals), trade.direction.as_str());
+            let market::Trade { time, volume, kind, .. } = trade;
+            writeln!(trades_file, "{symbol},{},{price},{volume},{direction},{kind}", time.0)?;
+        }
         bar.advance(1);
     }
     drop(bar);
+    trades_file.flush()?;
+    paths.push(trades);
     securities_file.flush()?;
     actions_file.flush()?;
     Ok(paths)

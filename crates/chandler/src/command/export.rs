@@ -11,7 +11,7 @@ use serde_json::json;
 use store::{Access, Store};
 
 use super::kline::{AdjustArgument, SessionArgument};
-use super::time;
+use super::{export_trades, time};
 use crate::failure::{Failure, usage};
 use crate::suggest::{self, PeriodParser};
 use crate::surroundings::Surroundings;
@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Any period; the stored ones are 1m and day
     #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
     period: Period,
+    /// Single trades instead of candles, as CSV
+    #[arg(long, conflicts_with_all = ["period", "adjust", "session"])]
+    trades: bool,
     /// The first date, included
     #[arg(long, value_name = "D")]
     start: Option<String>,
@@ -77,6 +80,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if format != Format::Csv && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
     }
+    if arguments.trades && format != Format::Csv {
+        return Err(usage("trades are exported as CSV alone"));
+    }
     let store = surroundings.open(Access::Read)?;
     let symbols =
         symbols(arguments, surroundings, &store).map_err(|failure| suggest::hinted(failure, &store))?;
@@ -92,20 +98,26 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 impl Arguments {
+    /// What the rows are.
+    fn rows(&self) -> &'static str {
+        if self.trades { "trades" } else { "candles" }
+    }
+
     fn tell(&self, rows: u64, securities: usize, path: &Path) -> Result<(), Failure> {
         let shown = path.display();
         if self.summary == output::Format::Json {
             let bytes = path.metadata()?.len();
             return Ok(output::json(&json!({
-                "file": shown.to_string(), "bytes": bytes, "candles": rows, "securities": securities,
-                "period": self.period.to_string(),
+                "file": shown.to_string(), "bytes": bytes, (self.rows()): rows, "securities": securities,
+                "period": if self.trades { "trades".to_owned() } else { self.period.to_string() },
             }))?);
         }
         let of = match securities {
             1 => "1 security".to_owned(),
             many => format!("{} securities", output::thousands(many as u64)),
         };
-        let text = format!("{} of {of} in {shown}", output::count(rows, "candle"));
+        let row = if self.trades { "trade" } else { "candle" };
+        let text = format!("{} of {of} in {shown}", output::count(rows, row));
         self.progress.note(&text);
         Ok(())
     }
@@ -127,6 +139,9 @@ fn symbols(
             }
         };
         return arguments.symbols.iter().map(known).collect();
+    }
+    if arguments.trades {
+        return export_trades::symbols(store);
     }
     let grain = arguments.period.source();
     let mut symbols: Vec<Symbol> = snapshot
@@ -169,6 +184,9 @@ fn write(
         && start > end
     {
         return Err(usage(history::BadQuery::Backwards { start, end }));
+    }
+    if arguments.trades {
+        return export_trades::write((start, end), surroundings, store, symbols, out);
     }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;

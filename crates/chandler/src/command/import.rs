@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// Replace stored candles also where many of them are much different
     #[arg(long)]
     replace: bool,
+    /// Build one-minute and daily candles of the trades that are imported, over those that are stored
+    #[arg(long)]
+    build_candles: bool,
     /// From when on accounts are served, as `chandler serve` has it: earlier rows are stored all the same, and counted
     /// [default: published]
     #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
@@ -119,7 +122,14 @@ impl Arguments {
             }),
             estimate_turnover: self.estimate_turnover,
         };
-        Ok(Options { read, strict: self.strict, again: self.again, replace: self.replace, floors })
+        Ok(Options {
+            read,
+            strict: self.strict,
+            again: self.again,
+            replace: self.replace,
+            build_candles: self.build_candles,
+            floors,
+        })
     }
 
     /// Flag over environment over file, as for the server whose accounts are meant.

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use history::AsOf;
-use market::Symbol;
+use market::{Date, Symbol};
 use serde_json::{Value, json};
-use store::{Access, ImportSource, SeriesInfo, Snapshot};
+use store::{Access, ImportSource, SeriesInfo, Snapshot, TradeDay, TradeSource};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if let AsOf::Replay(now) = as_of {
         actions.retain(|action| action.ex_date <= venue.zone().date(now));
     }
+    let trades = TradesKnown::of(&snapshot.trade_days(&symbol)?, as_of);
     // Of a file that goes on beyond now, how far and how much is not known.
     let ended = |source: &ImportSource| source.last < horizon(source);
     if arguments.format == Format::Json {
@@ -69,6 +70,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             "series": series.iter().map(series_json).collect::<Vec<Value>>(),
             "actions": actions.iter().map(action_json).collect::<Vec<Value>>(),
             "sources": sources.iter().map(source).collect::<Vec<Value>>(),
+            "trades": trades.as_ref().map(TradesKnown::json),
+            "trade_sources": trade_sources(&snapshot, &symbol, as_of)?,
         }))?;
         return Ok(());
     }
@@ -79,6 +82,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     print_series(&mut out, &series, surroundings)?;
     if !actions.is_empty() {
         writeln!(out, "\n{} corporate actions, the last on {}", actions.len(), last_ex_date(&actions))?;
+    }
+    if let Some(trades) = &trades {
+        writeln!(out, "\n{}", trades.text())?;
     }
     if !sources.is_empty() {
         let columns = [
@@ -104,6 +110,60 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     out.flush()?;
     Ok(())
+}
+
+/// The files that trades came from. Of one that goes on beyond now, how far and how much is not known.
+fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<Vec<Value>, Failure> {
+    let known = snapshot.trade_sources(symbol)?.into_iter().filter(|source| source.first <= as_of.now());
+    let source = |source: TradeSource| {
+        let ended = source.last <= as_of.now();
+        json!({
+            "file": source.file, "import": source.import.0, "rows": ended.then_some(source.rows),
+            "first": source.first.to_string(), "last": ended.then(|| source.last.to_string()),
+        })
+    };
+    Ok(known.map(source).collect())
+}
+
+/// The trades of a security as far as they may be known.
+struct TradesKnown {
+    days: usize,
+    /// Of days that are not ahead in part.
+    rows: u64,
+    bytes: u64,
+    first: Date,
+    last: Date,
+}
+
+impl TradesKnown {
+    fn of(days: &[TradeDay], as_of: AsOf) -> Option<TradesKnown> {
+        let known: Vec<&TradeDay> = days.iter().filter(|day| day.first <= as_of.now()).collect();
+        let whole = || known.iter().filter(|day| day.last <= as_of.now());
+        Some(TradesKnown {
+            days: known.len(),
+            rows: whole().map(|day| day.rows).sum(),
+            bytes: whole().map(|day| day.bytes).sum(),
+            first: known.first()?.day,
+            last: known.last()?.day,
+        })
+    }
+
+    fn text(&self) -> String {
+        let (rows, days) = (output::count(self.rows, "trade"), output::count(self.days as u64, "day"));
+        format!(
+            "{rows} on {days} from {} to {}, {} of blocks",
+            self.first,
+            self.last,
+            output::size(self.bytes)
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "days": self.days, "trades": self.rows, "bytes": self.bytes,
+            "first": self.first.to_string(), "last": self.last.to_string(),
+        })
+    }
 }
 
 /// The series as far as they may be known.

@@ -262,6 +262,19 @@ keys! {
             flag: "floors", variable: "CHANDLER_FLOORS", value: "FLOORS",
             help: "Where the history that accounts are served begins: published, none, or dates like HK.day=1995-01-03",
         }
+        /// Which trades are large, for capital distribution: from the largest trade of the last twenty trading days down, those that make
+        /// this share of their turnover, in percent (docs/query-semantics.md).
+        flow_large_percent: u32, of settings.flow_large_percent, {
+            flag: "flow-large-percent", variable: "CHANDLER_FLOW_LARGE_PERCENT", value: "N",
+            help: "The share of the turnover that large trades make, in percent",
+            range: 1..=100,
+        }
+        /// The same for large and medium trades together; the rest is small.
+        flow_medium_percent: u32, of settings.flow_medium_percent, {
+            flag: "flow-medium-percent", variable: "CHANDLER_FLOW_MEDIUM_PERCENT", value: "N",
+            help: "The share of the turnover that large and medium trades make together, in percent",
+            range: 1..=100,
+        }
         /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code: "always", "remote" (those whose redirect
         /// address is not on the machine of the browser) or "never" (docs/oauth.md).
         #[serde(with = "text")]

@@ -11,16 +11,23 @@ mod random;
 mod securities;
 #[cfg(test)]
 mod tests;
+mod trades;
 mod walk;
 
 use std::iter::Peekable;
 
 use jiff::ToSpan;
-use market::{Action, Candle, Candles, Date, Floors, Price, Session, Timestamp, Turnover, Venue, Venues};
+use market::{
+    Action, Candle, Candles, Date, Floors, Price, Session, Timestamp, Trades, Turnover, Venue, Venues,
+};
 
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
 
+/// Securities that have single trades too, one of each market, and how many trading days of them: twenty tell what a large trade is on
+/// the days behind.
+const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
+const TRADE_DAYS: usize = 23;
 /// How far minutes reach back.
 const MINUTE_YEARS: i64 = 2;
 
@@ -67,6 +74,33 @@ pub(crate) fn minutes<'a>(
         Some(batch)
     })
     .filter(|batch| !batch.is_empty())
+}
+
+/// Whether there are single trades of a security.
+pub(crate) fn is_traded(security: &DemoSecurity) -> bool {
+    TRADED.contains(&security.symbol)
+}
+
+/// Single trades of the last trading days, in the order of time; none of a security that has none.
+pub(crate) fn trades(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Trades {
+    let venue = venue_of(security, venues);
+    let mut trades = Trades::default();
+    if !is_traded(security) {
+        return trades;
+    }
+    let through = venue.zone().date(now).tomorrow().unwrap_or(Date::MAX);
+    let before = |day: &Date| venue.calendar().on_or_before(day.yesterday().ok()?);
+    let days = std::iter::successors(venue.calendar().on_or_before(through), before);
+    let from = days.take(TRADE_DAYS).last().unwrap_or(through);
+    for plan in walk(security, venue, through).skip_while(|plan| plan.date < from) {
+        let mut minutes = Candles::default();
+        intraday::append(&mut minutes, security, venue, &plan, now);
+        for minute in minutes.iter() {
+            let is_auction = venue.slot(minute.time).is_some_and(|slot| slot.is_tail(minute.time));
+            trades::append(&mut trades, security, &minute, is_auction);
+        }
+    }
+    trades
 }
 
 fn venue_of<'a>(security: &DemoSecurity, venues: &'a Venues) -> &'a Venue {

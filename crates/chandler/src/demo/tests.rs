@@ -432,3 +432,36 @@ fn an_evening_in_new_york_already_trades_for_tomorrow() {
     let days = daily(s, venues(), now);
     assert_eq!(venue(s).zone().date(days.last().unwrap().time), date(2026, 11, 6));
 }
+
+#[test]
+fn trades_make_the_very_minutes_that_they_stand_in() {
+    for symbol in TRADED {
+        let security = security(symbol);
+        let (_, minutes) = drawn(symbol);
+        let trades = trades(security, venues(), NOW);
+        let venue = venue(security);
+        let mut hours = market::TradeHours::new(venue);
+        let mut by_day: BTreeMap<Date, Trades> = BTreeMap::new();
+        for trade in trades.iter() {
+            trade.check().unwrap();
+            by_day.entry(hours.place(trade.time).unwrap().day).or_default().push(trade);
+        }
+        assert!((20..=TRADE_DAYS).contains(&by_day.len()), "{symbol}: {}", by_day.len());
+        assert!(trades.len() < 120_000, "{symbol}: {}", trades.len());
+        for (day, trades) in by_day {
+            let built = market::TradeCandles::of(venue, day, &trades).unwrap();
+            for built in built.minutes.iter() {
+                let row = minutes.time.binary_search(&built.time.0).unwrap();
+                let drawn = minutes.get(row).unwrap();
+                assert_eq!(
+                    (built.open, built.volume, built.session),
+                    (drawn.open, drawn.volume, drawn.session)
+                );
+                // A share or two cannot be traded at four prices.
+                if drawn.volume >= 4 {
+                    assert_eq!((built.high, built.low, built.close), (drawn.high, drawn.low, drawn.close));
+                }
+            }
+        }
+    }
+}

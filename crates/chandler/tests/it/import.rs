@@ -372,3 +372,40 @@ fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
     let (code, stderr) = world.fails(&["import", "--again", "old.csv", "--config", "absent.toml"]);
     assert!(code == 2 && stderr.contains("absent.toml"), "{code} {stderr}");
 }
+
+#[test]
+fn trades_are_imported_shown_and_written_again() {
+    let world = World::new();
+    world.write(
+        "trades.csv",
+        "symbol,time,price,volume,direction,type\n\
+         700.HK,2026-03-16 09:30:00.5,612.5,100,2,\n\
+         700.HK,2026-03-16 09:31:00,612.25,200,1,D\n\
+         700.HK,2026-03-18 16:08:00,612.0,300,,U\n\
+         700.HK,2026-03-18 16:09:00,612.0,300,4,U\n",
+    );
+    let report = &world.json(&["import", "trades.csv", "--build-candles"])["files"][0];
+    assert_eq!(
+        (&report["kind"], &report["added"], &report["quarantined"]),
+        (&"trades".into(), &3.into(), &1.into())
+    );
+    let known = world.json(&["inspect", "700.HK"]);
+    assert_eq!((&known["trades"]["days"], &known["trades"]["trades"]), (&2.into(), &3.into()));
+    assert_eq!(
+        world.json(&["coverage", "700.HK", "--trades"])[0]["missing"],
+        serde_json::json!(["2026-03-17"])
+    );
+    let exported = world.ok(&["export", "--trades", "--start", "2026-03-16", "--end", "2026-03-17"]);
+    assert_eq!(
+        exported,
+        "symbol,time,price,volume,direction,type\n\
+         700.HK,2026-03-16T09:30:00+08:00,612.500000,100,up,\n\
+         700.HK,2026-03-16T09:31:00+08:00,612.250000,200,down,D\n"
+    );
+    // What was written is what was read: it changes nothing.
+    world.write("again.csv", exported.as_bytes());
+    assert_eq!(world.json(&["import", "again.csv"])["files"][0]["unchanged"], 2);
+    let minutes = world.json(&["kline", "700.HK", "--period", "1m", "-n", "10"]);
+    assert_eq!(minutes["candlesticks"].as_array().unwrap().len(), 2, "{minutes}");
+    assert!(world.ok(&["check"]).contains("and 3 trades in "));
+}

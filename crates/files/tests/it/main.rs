@@ -11,4 +11,5 @@ mod periods;
 mod records;
 mod roundtrip;
 mod strangers;
+mod trades;
 mod vendors;

@@ -14,6 +14,8 @@ use store::{
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
 use super::guard::Guard;
 use super::lay::{Laid, LayError, OnDamage, Part, lay};
+use super::trade_build::{BuiltCandles, TouchedDays};
+use super::trade_lay::{LaidTrades, TradePart, lay_trades};
 use super::{Context, ImportError, Outcome, Report};
 
 /// What a file's rows did to the store, summed over its flushes.
@@ -65,18 +67,26 @@ pub(crate) fn commit(
         while readers.len() < workers.min(parts.len()) {
             readers.push(context.store.reader()?);
         }
+        let trades = std::mem::take(&mut flush.trades);
+        while readers.len() < workers.min(trades.len()) {
+            readers.push(context.store.reader()?);
+        }
         let (mut laid, unlaid) = lay_all(context, &mut readers, block_rows, parts)?;
+        let mut laid_trades = lay_all_trades(context, &mut readers, trades)?;
         failed.extend(guard.judge(context, &laid));
         failed.extend(unlaid);
         // If one part of a file cannot be merged, none is: its checkpoint covers all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
+        laid_trades.retain(|part| !failed.contains_key(&part.file));
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
+        ledger.trades(&mut batch, &mut flush, laid_trades, (context.now)())?;
         ledger.write(&mut batch, flush, laid, &failed, (context.now)())?;
         batch.commit()?;
         failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
     }
-    Ok(Committed { notes: guard.notes(context), counts: ledger.counts })
+    let LedgerEntries { counts, touched, .. } = ledger;
+    Ok(Committed { notes: guard.notes(context), counts, touched, built: HashMap::new() })
 }
 
 /// What the committer has to say of each file.
@@ -84,6 +94,15 @@ pub(crate) fn commit(
 pub(crate) struct Committed {
     counts: HashMap<FileNo, Counts>,
     notes: HashMap<FileNo, String>,
+    /// Days with trades that were touched.
+    pub(crate) touched: TouchedDays,
+    built: HashMap<FileNo, String>,
+}
+
+impl Committed {
+    pub(crate) fn note_built(&mut self, built: &BTreeMap<FileNo, BuiltCandles>) {
+        self.built = built.iter().map(|(file, built)| (*file, built.note())).collect();
+    }
 }
 
 pub(crate) struct LaidPart {
@@ -143,11 +162,41 @@ fn lay_all(
     })
 }
 
+/// The same for days of trades, in the order of files, symbols and days.
+fn lay_all_trades(
+    context: &Context<'_>,
+    readers: &mut [Reader],
+    parts: Vec<(FileNo, TradePart)>,
+) -> Result<Vec<LaidTrades>, ImportError> {
+    let wanted = parts.len();
+    let queue = Mutex::new(parts.into_iter());
+    let take = || queue.lock().ok().and_then(|mut parts| parts.next());
+    let work = |reader: &mut Reader| -> Result<Vec<LaidTrades>, ImportError> {
+        let snapshot = reader.snapshot()?;
+        let mut done = Vec::new();
+        while let Some((file, part)) = take() {
+            done.extend(lay_trades(&snapshot, file, part, OnDamage::of(context.options))?);
+        }
+        Ok(done)
+    };
+    std::thread::scope(|scope| {
+        let readers = readers.iter_mut().take(wanted);
+        let workers: Vec<_> = readers.map(|reader| scope.spawn(|| work(reader))).collect();
+        let mut all = Vec::with_capacity(wanted);
+        for worker in workers {
+            all.extend(worker.join().map_err(|_| ImportError::Worker)??);
+        }
+        all.sort_by(|a, b| (a.file, &a.symbol, a.day).cmp(&(b.file, &b.symbol, b.day)));
+        Ok(all)
+    })
+}
+
 /// What this run knows of each file's entry in the ledger, and has counted for it.
 #[derive(Debug, Default)]
 struct LedgerEntries {
     entries: HashMap<FileNo, Entry>,
     counts: HashMap<FileNo, Counts>,
+    touched: TouchedDays,
 }
 
 impl LedgerEntries {
@@ -247,6 +296,34 @@ impl LedgerEntries {
         Ok(())
     }
 
+    /// Trades first: the entries of files that begin with this flush are opened here.
+    fn trades(
+        &mut self,
+        batch: &mut Batch<'_>,
+        flush: &mut Flush,
+        laid: Vec<LaidTrades>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.open(batch, std::mem::take(&mut flush.begins), now)?;
+        for (file, symbol, day) in std::mem::take(&mut flush.brought) {
+            self.touched.insert((symbol, day), file);
+        }
+        for LaidTrades { file, symbol, day, rows, first, last, counts, write } in laid {
+            if let Some((kept, added)) = &write {
+                batch.replace_trades(&symbol, day, *kept, added)?;
+            }
+            if let Some(entry) = self.entries.get(&file) {
+                batch.add_import_trades(entry.id, &symbol, rows, first, last)?;
+            }
+            let count = self.counts.entry(file).or_default();
+            count.added += counts.added;
+            count.replaced += counts.replaced;
+            count.unchanged += counts.unchanged;
+            self.touched.insert((symbol, day), file);
+        }
+        Ok(())
+    }
+
     fn quarantined(&self, file: FileNo, row: Rejected) -> Option<QuarantineRow> {
         let import_id = self.entries.get(&file)?.id;
         let Rejected { line, symbol, text, reason } = row;
@@ -306,7 +383,10 @@ pub(crate) fn join(
             report.unchanged += count.unchanged;
         }
         match failures.remove(&file) {
-            None => report.notes.extend(committed.notes.remove(&file)),
+            None => {
+                report.notes.extend(committed.notes.remove(&file));
+                report.notes.extend(committed.built.remove(&file));
+            }
             Some(Failure::Laying(message)) => report.outcome = Outcome::Failed(message),
             Some(Failure::Replacing(message)) => report.outcome = Outcome::NotReplaced(message),
             Some(Failure::Interrupted) => report.outcome = Outcome::Interrupted,

@@ -12,6 +12,8 @@ pub struct Options {
     pub again: bool,
     /// Let a file replace many stored candles by much different ones.
     pub replace: bool,
+    /// Build one-minute and daily candles of the trades that are imported.
+    pub build_candles: bool,
     /// Where the history that accounts are served begins. Earlier rows are stored too, and counted.
     pub floors: FloorTable,
 }

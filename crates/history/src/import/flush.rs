@@ -6,11 +6,12 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 
 use files::{MarginRow, Rejected, SecurityRow};
-use market::{Candles, Symbol};
+use market::{Candles, Date, Symbol, Trades};
 use store::{ImportRecord, ImportState, Series, StoredAction};
 
 use super::lay::Part;
 use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
+use super::trade_lay::TradePart;
 
 /// A number of the command's files, in their order.
 pub(crate) type FileNo = usize;
@@ -21,6 +22,10 @@ pub(crate) struct Flush {
     pub(crate) begins: Vec<Begin>,
     /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
     pub(crate) parts: Vec<(FileNo, Part)>,
+    /// Each day of a symbol belongs to one file in a flush, too.
+    pub(crate) trades: Vec<(FileNo, TradePart)>,
+    /// Days that an earlier run of a file has brought, and that candles may have to be built of.
+    pub(crate) brought: Vec<(FileNo, Symbol, Date)>,
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
     pub(crate) actions: Vec<(FileNo, Symbol, Vec<StoredAction>)>,
     pub(crate) margins: Vec<(FileNo, MarginRow)>,
@@ -32,6 +37,7 @@ impl Flush {
     /// Drops the candles of a file and what the ledger was to say of them; that the import began stays said.
     pub(crate) fn forget(&mut self, file: FileNo) {
         self.parts.retain(|(of, _)| *of != file);
+        self.trades.retain(|(of, _)| *of != file);
         self.rejected.retain(|(of, _)| *of != file);
         self.marks.retain(|mark| mark.file != file);
     }
@@ -122,6 +128,8 @@ pub(crate) struct Pending<'a> {
 struct Gathered {
     buffers: Vec<(FileNo, Part)>,
     by_series: HashMap<Series, usize>,
+    trades: Vec<(FileNo, TradePart)>,
+    by_day: HashMap<(Symbol, Date), usize>,
     rows: usize,
     flush: Flush,
 }
@@ -142,10 +150,11 @@ impl<'a> Pending<'a> {
 
     /// Hands the flush over, and begins another.
     pub(crate) fn send(&mut self) -> Result<(), CommitterGone> {
-        let Gathered { mut buffers, mut flush, .. } = std::mem::take(&mut self.gathered);
+        let Gathered { mut buffers, mut flush, trades, .. } = std::mem::take(&mut self.gathered);
         self.number += 1;
         buffers.retain(|(_, part)| !part.candles.is_empty());
         flush.parts = buffers;
+        flush.trades = trades;
         self.sender.send(flush).map_err(|_| CommitterGone)
     }
 
@@ -175,6 +184,39 @@ impl<'a> Pending<'a> {
         }
     }
 
+    /// The place of the buffer of a symbol's day in this flush. `continues` is the last second that the file has handed over of the symbol.
+    pub(crate) fn trade_buffer(
+        &mut self,
+        file: FileNo,
+        symbol: &Symbol,
+        day: Date,
+        continues: Option<i64>,
+    ) -> Result<usize, CommitterGone> {
+        let key = (symbol.clone(), day);
+        if let Some(at) = self.gathered.by_day.get(&key).copied() {
+            if self.gathered.trades.get(at).is_some_and(|(of, _)| *of == file) {
+                return Ok(at);
+            }
+            // As for series: what another file of this flush has touched waits for its own flush.
+            let own = self.gathered.take(file);
+            self.send()?;
+            self.gathered = own;
+        }
+        let at = self.gathered.trades.len();
+        let part = TradePart { symbol: symbol.clone(), day, continues, trades: Trades::default() };
+        self.gathered.trades.push((file, part));
+        self.gathered.by_day.insert(key, at);
+        Ok(at)
+    }
+
+    #[inline]
+    pub(crate) fn push_trade(&mut self, at: usize, trade: market::Trade) {
+        if let Some((_, part)) = self.gathered.trades.get_mut(at) {
+            part.trades.push(trade);
+            self.gathered.rows += 1;
+        }
+    }
+
     /// Drops what has been gathered of a file since the last flush; that its import began stays said.
     pub(crate) fn drop_rows(&mut self, file: FileNo) {
         let own = self.gathered.take(file);
@@ -200,6 +242,7 @@ impl Gathered {
     fn take(&mut self, file: FileNo) -> Gathered {
         let mut own = Gathered {
             buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),
+            trades: self.trades.extract_if(.., |(of, _)| *of == file).collect(),
             ..Gathered::default()
         };
         own.flush.begins = self.flush.begins.extract_if(.., |begin| begin.file == file).collect();
@@ -213,6 +256,10 @@ impl Gathered {
     fn index(&mut self) {
         let places = self.buffers.iter().enumerate().map(|(at, (_, part))| (part.series.clone(), at));
         self.by_series = places.collect();
-        self.rows = self.buffers.iter().map(|(_, part)| part.candles.len()).sum();
+        let days =
+            self.trades.iter().enumerate().map(|(at, (_, part))| ((part.symbol.clone(), part.day), at));
+        self.by_day = days.collect();
+        let trades: usize = self.trades.iter().map(|(_, part)| part.trades.len()).sum();
+        self.rows = trades + self.buffers.iter().map(|(_, part)| part.candles.len()).sum::<usize>();
     }
 }

@@ -15,10 +15,11 @@ use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending}
 use super::inspect::Inspector;
 use super::report::PROBLEMS_SHOWN;
 use super::sorting::Sorting;
+use super::trade_gather::first_symbols;
 use super::unserved::{self, Unserved};
 use super::{Context, ImportError, Outcome, Report};
 
-enum Trouble {
+pub(super) enum Trouble {
     CommitterGone,
     File(String),
     Store(ImportError),
@@ -81,11 +82,11 @@ pub(crate) fn gather(
     }
 }
 
-struct Gatherer<'a> {
-    context: &'a Context<'a>,
-    flush_rows: usize,
-    failures: &'a Failures,
-    pending: Pending<'a>,
+pub(super) struct Gatherer<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) flush_rows: usize,
+    pub(super) failures: &'a Failures,
+    pub(super) pending: Pending<'a>,
     /// How far the ledger has, or will have, the file being read; none before its import has begun.
     checkpoint: Option<Checkpoint>,
     /// What this command has imported already, which the ledger need not show yet.
@@ -134,14 +135,17 @@ impl Gatherer<'_> {
         };
         begin.kind = match &table {
             Table::Candles(_) => "candles",
+            Table::Trades(_) => "trades",
             Table::Securities(_) => "securities",
             Table::Actions(_) => "actions",
             Table::Margins(_) => "margins",
         };
         report.kind = begin.kind;
+        if let Some(words) = self.context.options.build_meaning(&table)? {
+            begin.options = format!("{} {words}", begin.options).trim_start().to_owned();
+        }
         // Where the file's name says the symbol, the same bytes under another name are another import.
-        if let Table::Candles(reader) = &table
-            && let [symbol] = reader.symbols()
+        if let Some([symbol]) = first_symbols(&table)
             && self.context.options.read.symbol.is_none()
         {
             begin.options = format!("{} symbol={symbol}", begin.options).trim_start().to_owned();
@@ -191,6 +195,13 @@ impl Gatherer<'_> {
                 }
                 let done = self.begin(begin, ledger)?;
                 self.candles(file, reader, done, report)
+            }
+            Table::Trades(reader) => {
+                if self.context.options.strict && self.refuse_trades(path, report)?.is_break() {
+                    return Ok(Outcome::Interrupted);
+                }
+                let done = self.begin(begin, ledger)?;
+                self.trades(file, reader, done, report)
             }
             Table::Securities(table) => {
                 self.strict_table(&table.rejected)?;
@@ -321,6 +332,11 @@ impl Gatherer<'_> {
         if report.unserved > 0 {
             report.notes.push(unserved::note(report.unserved, grain, floors));
         }
+        self.end(file, report)
+    }
+
+    /// The end of a file that was read to its end.
+    pub(super) fn end(&mut self, file: FileNo, report: &Report) -> Result<Outcome, Trouble> {
         if report.rows == report.quarantined && report.rows > 0 {
             self.mark(file, report, ImportState::Failed);
             let first =
@@ -335,11 +351,11 @@ impl Gatherer<'_> {
     }
 
     /// Rows that earlier runs of the file being read have put into the quarantine.
-    fn quarantined_before(&self) -> u64 {
+    pub(super) fn quarantined_before(&self) -> u64 {
         self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before)
     }
 
-    fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
+    pub(super) fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
         let Some(checkpoint) = &mut self.checkpoint else { return };
         // A stop among the rows of an earlier run leaves its checkpoint where it was.
         checkpoint.rows = checkpoint.rows.max(report.rows);

@@ -5,7 +5,8 @@
 //! transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole blocks, and the same command goes on
 //! behind the last checkpoint. Start with `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`)
 //! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store). Before anything of a file is committed,
-//! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds.
+//! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds. Trades take the same way
+//! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`).
 
 mod commit;
 mod context;
@@ -19,6 +20,9 @@ mod merge;
 mod replacing;
 mod report;
 mod sorting;
+mod trade_build;
+mod trade_gather;
+mod trade_lay;
 mod unserved;
 
 use std::path::PathBuf;
@@ -71,8 +75,14 @@ pub fn import_sized(
         // Dropping the receiver lets a gatherer that still runs stop at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;
-        let committed = committed?;
+        let mut committed = committed?;
         let reports = reports?;
+        if context.options.build_candles {
+            let built =
+                trade_build::build_candles(context, &mut writer, &committed.touched, sizes.block_rows)?;
+            committed.note_built(&built);
+        }
+        trade_build::keep_sizes(context, &mut writer, &committed.touched)?;
         let mut batch = writer.begin()?;
         adjustment::keep_all(&mut batch, context.venues)?;
         batch.commit()?;

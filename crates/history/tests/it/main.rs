@@ -21,3 +21,4 @@ mod rules_i_forming;
 mod rules_r_replay;
 mod shelf;
 mod stored_minutes;
+mod trades;

@@ -65,6 +65,8 @@ pub(crate) enum Pace {
 pub(crate) enum Subject<'a> {
     /// The prices of one security.
     Security(&'a Symbol),
+    /// The single trades of one security.
+    Trades(&'a Symbol),
     /// The prices of several securities; those that the account may not see are left out of the answer.
     Prices,
     /// No prices: answered to accounts of every region at every listener.

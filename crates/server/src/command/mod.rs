@@ -3,6 +3,8 @@
 
 mod calc_indexes;
 mod candles;
+mod capital_distribution;
+mod capital_flow;
 mod days;
 mod definition;
 mod history_candles;
@@ -13,10 +15,13 @@ mod quotes;
 mod sessions;
 mod static_info;
 mod symbols;
+mod trades;
 
 pub(crate) use calc_indexes::CalcIndexes;
 pub use candles::PAGED_MAX;
 pub(crate) use candles::{calls, period};
+pub(crate) use capital_distribution::CapitalDistribution;
+pub(crate) use capital_flow::CapitalFlow;
 pub(crate) use days::TradingDays;
 pub(crate) use definition::{Command, Context, Pace, Reply, Request, Response, Subject, undecodable};
 pub(crate) use history_candles::HistoryCandles;
@@ -27,3 +32,4 @@ pub(crate) use quotes::Quotes;
 pub(crate) use sessions::TradingSessions;
 pub(crate) use static_info::StaticInfo;
 pub(crate) use symbols::symbol;
+pub(crate) use trades::LatestTradesCommand;

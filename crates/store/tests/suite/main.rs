@@ -23,5 +23,6 @@ mod sealed;
 mod securities;
 mod statements;
 mod topics;
+mod trades;
 mod transactions;
 mod watchlists;

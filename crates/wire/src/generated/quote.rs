@@ -205,6 +205,8 @@ pub struct SymbolsRequest {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SymbolRequest {
     #[prost(string, tag = "1")]
@@ -516,15 +518,20 @@ pub struct Participant {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TradesRequest {
     #[prost(string, tag = "1")]
     pub symbol: ::prost::alloc::string::String,
     #[prost(int32, tag = "2")]
+    #[schemars(range(min = 1, max = 1000))]
     pub count: i32,
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TradesResponse {
     #[prost(string, tag = "1")]
@@ -534,6 +541,8 @@ pub struct TradesResponse {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Trade {
     #[prost(string, tag = "1")]
@@ -879,6 +888,8 @@ pub struct Warrant {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CapitalFlowResponse {
     #[prost(string, tag = "1")]
@@ -889,6 +900,8 @@ pub struct CapitalFlowResponse {
 /// The total since the open, not the minute's own amount.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CapitalFlowLine {
     #[prost(string, tag = "1")]
@@ -898,6 +911,8 @@ pub struct CapitalFlowLine {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CapitalDistributionResponse {
     #[prost(string, tag = "1")]
@@ -911,6 +926,8 @@ pub struct CapitalDistributionResponse {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CapitalBySize {
     #[prost(string, tag = "1")]

@@ -52,6 +52,27 @@ pub(super) const QUOTES: Doc = mirror(
 )
 .answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteResponse>()])]);
 
+pub(super) const TRADES: Doc = quotes_of_one(
+    "trades",
+    "Command 17: the latest trades, at most 1000",
+    &[Media::json::<quote::TradesRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradesResponse>()])]);
+
+pub(super) const CAPITAL_FLOW: Doc = quotes_of_one(
+    "capitalFlow",
+    "Command 24: net inflow of capital since the open, minute by minute",
+    &[Media::json::<quote::SymbolRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CapitalFlowResponse>()])]);
+
+pub(super) const CAPITAL_DISTRIBUTION: Doc = quotes_of_one(
+    "capitalDistribution",
+    "Command 25: capital that came in and went out on the day, by the size of the trades",
+    &[Media::json::<quote::SymbolRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CapitalDistributionResponse>()])]);
+
 pub(super) const STATIC_INFO: Doc = mirror(
     "staticInfo",
     "Command 10: names, currencies and lots of up to 500 securities",
@@ -92,13 +113,10 @@ pub(super) const WARRANT_QUOTES: Doc = not_offered("warrantQuotes");
 pub(super) const DEPTH: Doc = not_offered("depth");
 pub(super) const BROKERS: Doc = not_offered("brokers");
 pub(super) const PARTICIPANTS: Doc = not_offered("participants");
-pub(super) const TRADES: Doc = not_offered("trades");
 pub(super) const OPTION_EXPIRY_DATES: Doc = not_offered("optionExpiryDates");
 pub(super) const OPTION_STRIKES: Doc = not_offered("optionStrikes");
 pub(super) const WARRANT_ISSUERS: Doc = not_offered("warrantIssuers");
 pub(super) const WARRANTS: Doc = not_offered("warrants");
-pub(super) const CAPITAL_FLOW: Doc = not_offered("capitalFlow");
-pub(super) const CAPITAL_DISTRIBUTION: Doc = not_offered("capitalDistribution");
 
 /// Fields that are numbers, which some clients send as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];

@@ -5,12 +5,13 @@ mod candles;
 mod format;
 mod mirror;
 pub(super) mod parameters;
+mod trades;
 
 use access::Scope;
 use wire::command;
 
 use crate::dispatch::CommandRow;
-use crate::kit::{Asks, Row, RowPace};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -19,11 +20,19 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
         .paced(RowPace::History)
         .doc(&candles::CANDLES),
+    own::<{ command::TRADES }>("/v1/quote/trades", trades::latest).doc(&trades::TRADES),
+    own::<{ command::CAPITAL_FLOW }>("/v1/quote/capital-flow", trades::flow).doc(&trades::CAPITAL_FLOW),
+    own::<{ command::CAPITAL_DISTRIBUTION }>("/v1/quote/capital-distribution", trades::distribution)
+        .doc(&trades::CAPITAL_DISTRIBUTION),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks").doc(&mirror::HISTORY),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&mirror::CANDLESTICKS),
     mirror::<{ command::INTRADAY }>("/quote/intraday").doc(&mirror::INTRADAY),
     mirror::<{ command::QUOTE }>("/quote/quotes").doc(&mirror::QUOTES),
     mirror::<{ command::CALC_INDEXES }>("/quote/calc-indexes").doc(&mirror::CALC_INDEXES),
+    mirror::<{ command::TRADES }>("/quote/trades").doc(&mirror::TRADES),
+    mirror::<{ command::CAPITAL_FLOW }>("/quote/capital-flow").doc(&mirror::CAPITAL_FLOW),
+    mirror::<{ command::CAPITAL_DISTRIBUTION }>("/quote/capital-distribution")
+        .doc(&mirror::CAPITAL_DISTRIBUTION),
     mirror::<{ command::STATIC_INFO }>("/quote/static-info").doc(&mirror::STATIC_INFO),
     mirror::<{ command::TRADING_SESSIONS }>("/quote/markets/trading-sessions").doc(&mirror::TRADING_SESSIONS),
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&mirror::TRADING_DAYS),
@@ -34,19 +43,26 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::DEPTH }>("/quote/depth").doc(&mirror::DEPTH),
     mirror::<{ command::BROKERS }>("/quote/brokers").doc(&mirror::BROKERS),
     mirror::<{ command::PARTICIPANTS }>("/quote/participants").doc(&mirror::PARTICIPANTS),
-    mirror::<{ command::TRADES }>("/quote/trades").doc(&mirror::TRADES),
     mirror::<{ command::OPTION_EXPIRY_DATES }>("/quote/options/expiry-dates")
         .doc(&mirror::OPTION_EXPIRY_DATES),
     mirror::<{ command::OPTION_STRIKES }>("/quote/options/strikes").doc(&mirror::OPTION_STRIKES),
     mirror::<{ command::WARRANT_ISSUERS }>("/quote/warrants/issuers").doc(&mirror::WARRANT_ISSUERS),
     mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&mirror::WARRANTS),
-    mirror::<{ command::CAPITAL_FLOW }>("/quote/capital-flow").doc(&mirror::CAPITAL_FLOW),
-    mirror::<{ command::CAPITAL_DISTRIBUTION }>("/quote/capital-distribution")
-        .doc(&mirror::CAPITAL_DISTRIBUTION),
 ];
 
 /// The address for people counts as the command that it asks.
 const HISTORY: Task = Task::of_command(command::HISTORY);
+
+/// An address for people and pages that asks a command.
+const fn own<const COMMAND: u8>(path: &'static str, handler: PermittedHandler) -> Row {
+    let pace = match CommandRow::pace_of(COMMAND) {
+        Some(pace) => RowPace::of(pace),
+        None => RowPace::Unlimited,
+    };
+    Row::get(path, Asks::Account, Scope::Quote, Task::of_command(COMMAND), handler)
+        .own_region_only()
+        .paced(pace)
+}
 
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {

@@ -7,3 +7,4 @@ mod levels;
 mod limits;
 mod lists;
 mod profile;
+mod trades;

@@ -1,0 +1,48 @@
+//! `chandler export --trades`: single trades as a table that `chandler import` reads back.
+
+use std::io::Write;
+
+use market::{Date, Symbol, Trades};
+use store::Store;
+
+use crate::failure::{Failure, usage};
+use crate::surroundings::Surroundings;
+
+/// The securities that have trades.
+pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
+    let mut reader = store.reader()?;
+    let symbols: Vec<Symbol> =
+        reader.snapshot()?.traded_symbols()?.into_iter().map(|traded| traded.symbol).collect();
+    if symbols.is_empty() { Err(usage("the store has no trades")) } else { Ok(symbols) }
+}
+
+/// Writes the trades of some days, those at both ends included, and says how many there were.
+pub(super) fn write(
+    (start, end): (Option<Date>, Option<Date>),
+    surroundings: &Surroundings,
+    store: &Store,
+    symbols: &[Symbol],
+    mut out: impl Write,
+) -> Result<u64, Failure> {
+    writeln!(out, "symbol,time,price,volume,direction,type")?;
+    let mut reader = store.reader()?;
+    let mut rows = 0;
+    for symbol in symbols {
+        let zone = surroundings.history.venue(symbol).zone();
+        let days = surroundings.history.traded_days(&mut reader, symbol, surroundings.as_of())?;
+        let wanted = days
+            .into_iter()
+            .filter(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
+        for day in wanted {
+            let trades: Trades = surroundings.history.day_trades(&mut reader, &day, surroundings.as_of())?;
+            for trade in trades.iter() {
+                let (time, price) = (zone.rfc3339(trade.time), trade.price.text(market::DECIMALS_MAX));
+                let (direction, kind) = (trade.direction.as_str(), trade.kind);
+                writeln!(out, "{symbol},{time},{price},{},{direction},{kind}", trade.volume)?;
+            }
+            rows += trades.len() as u64;
+        }
+    }
+    out.flush()?;
+    Ok(rows)
+}

@@ -1,0 +1,346 @@
+//! Single trades out of a text table or a Parquet file, batch by batch.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use market::{Market, Price, Symbol, Timestamp, Trade, TradeDirection, TradeType, Venues};
+
+use crate::cells::{Cells, OpenQuote, lossy};
+use crate::clock::{Clock, Reading, Unit};
+use crate::column_text::text_of;
+use crate::columns::{Batch, Column, ColumnRows, row_text};
+use crate::header::{TimeColumns, TradeColumns};
+use crate::number::{Number, Numbers, millionths_of_double};
+use crate::sample::read_trade_sample;
+use crate::source::Lines;
+use crate::spelling::SymbolTable;
+use crate::text::{RowFault, named};
+use crate::time::RawTime;
+use crate::time_words::Times;
+use crate::{BATCH_ROWS, FileError, Position, Problem, ReadOptions, Rejected};
+
+/// Rows looked at before it is decided what the times of a file mean.
+const SAMPLE_ROWS: usize = 10_000;
+
+/// One row of a table of trades. Whether it is a good trade is the caller's question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradeRow {
+    /// Index into [`TradeReader::symbols`].
+    pub symbol: u32,
+    /// The line of a text file, from one; the row of a Parquet file, from one.
+    pub line: u64,
+    pub trade: Trade,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TradeBatch {
+    pub rows: Vec<TradeRow>,
+    pub rejected: Vec<Rejected>,
+}
+
+/// A row whose time still waits for what the whole file means.
+#[derive(Clone, Copy, Debug)]
+struct RawTrade {
+    time: RawTime,
+    row: TradeRow,
+}
+
+#[derive(Debug, Default)]
+struct RawTrades {
+    rows: Vec<RawTrade>,
+    rejected: Vec<Rejected>,
+    consumed: u64,
+}
+
+/// How rows become trades, shared by text tables and columnar ones.
+#[derive(Debug)]
+pub(crate) struct TradeRows {
+    pub columns: TradeColumns,
+    pub symbols: SymbolTable,
+    /// The symbol of every row of a table without a symbol column.
+    pub fixed: u32,
+    /// That symbol, where it is a guess.
+    pub guessed: Option<Symbol>,
+    pub numbers: Numbers,
+    pub times: Times,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+pub(crate) enum TradeInput {
+    Text(TradeText),
+    Columns(Box<ColumnRows>),
+}
+
+/// A text table positioned behind its header.
+#[derive(Debug)]
+pub(crate) struct TradeText {
+    lines: Lines,
+    delimiter: u8,
+    width: usize,
+    cells: Cells,
+}
+
+/// Reads the trades of one file, a batch at a time.
+#[derive(Debug)]
+pub struct TradeReader {
+    path: PathBuf,
+    input: TradeInput,
+    rows: TradeRows,
+    clock: Clock,
+    reading: Reading,
+    pending: VecDeque<RawTrades>,
+    bytes: u64,
+}
+
+impl TradeReader {
+    pub(crate) fn start(
+        path: &Path,
+        mut input: TradeInput,
+        mut rows: TradeRows,
+        venues: &Venues,
+        options: &ReadOptions,
+        bytes: u64,
+    ) -> Result<TradeReader, Problem> {
+        let (mut pending, mut sample) = (VecDeque::new(), Vec::new());
+        while sample.len() < SAMPLE_ROWS {
+            let Some(chunk) = input.read(&mut rows)? else { break };
+            sample.extend(chunk.rows.iter().map(|row: &RawTrade| row.time));
+            pending.push_back(chunk);
+        }
+        if pending.is_empty() {
+            return Err(Problem::NoRows);
+        }
+        let reading = read_trade_sample(&sample, options)?;
+        let clock = Clock::new(venues);
+        Ok(TradeReader { path: path.to_path_buf(), input, rows, clock, reading, pending, bytes })
+    }
+
+    /// The symbols met so far, in order of appearance; [`TradeRow::symbol`] counts in it.
+    pub fn symbols(&self) -> &[Symbol] {
+        self.rows.symbols.symbols()
+    }
+
+    /// What the user should know about this file; complete after the last batch.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(symbol) = &self.rows.guessed {
+            notes.push(format!(
+                "the symbol {symbol} is a guess from the file's name; pass --symbol to say it"
+            ));
+        }
+        if self.rows.columns.direction.is_none() {
+            notes.push("there is no direction column; sides are told by the tick rule".to_owned());
+        }
+        if self.rows.columns.kind.is_none() {
+            notes.push("there is no type column; all trades are taken for ordinary ones".to_owned());
+        }
+        if self.rows.numbers.rounded > 0 {
+            notes.push(format!("prices rounded to 6 decimals: {}", self.rows.numbers.rounded));
+        }
+        notes
+    }
+
+    pub fn position(&self) -> Position {
+        let consumed = match &self.input {
+            TradeInput::Text(text) => text.lines.consumed(),
+            TradeInput::Columns(columns) => columns.consumed(self.bytes),
+        };
+        Position { consumed: consumed.min(self.bytes), total: self.bytes }
+    }
+
+    /// The next batch, or `None` at the end.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would hide that an error is final"
+    )]
+    pub fn next(&mut self) -> Result<Option<TradeBatch>, FileError> {
+        let chunk = match self.pending.pop_front() {
+            Some(chunk) => chunk,
+            None => match self.input.read(&mut self.rows).map_err(|problem| problem.at(&self.path))? {
+                Some(chunk) => chunk,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.finish(chunk)))
+    }
+
+    fn finish(&mut self, chunk: RawTrades) -> TradeBatch {
+        let mut batch = TradeBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected: chunk.rejected };
+        let already = batch.rejected.len();
+        for RawTrade { time, mut row } in chunk.rows {
+            let market = self.rows.symbols.market(row.symbol);
+            let whole = whole_seconds(time, self.reading.unit);
+            match self.clock.resolve(&self.reading, whole, market) {
+                Ok(at) => {
+                    row.trade.time = at;
+                    batch.rows.push(row);
+                }
+                Err(fault) => batch.rejected.push(Rejected {
+                    line: row.line,
+                    symbol: self.symbols().get(row.symbol as usize).map(Symbol::to_string),
+                    text: time.to_string(),
+                    reason: fault.to_string(),
+                }),
+            }
+        }
+        if batch.rejected.len() > already {
+            batch.rejected.sort_by_key(|rejected| rejected.line);
+        }
+        batch
+    }
+}
+
+/// Numbers without their fraction of a second.
+fn whole_seconds(time: RawTime, unit: Unit) -> RawTime {
+    match (time, unit) {
+        (RawTime::Number(number), Unit::PerSecond(per)) => RawTime::Number(number - number.rem_euclid(per)),
+        (RawTime::Number(number), Unit::Thousandths) => RawTime::Number(number - number.rem_euclid(1000)),
+        (time, _) => time,
+    }
+}
+
+impl TradeInput {
+    pub(crate) fn text(lines: Lines, delimiter: u8, width: usize) -> TradeInput {
+        TradeInput::Text(TradeText { lines, delimiter, width, cells: Cells::default() })
+    }
+
+    fn read(&mut self, rows: &mut TradeRows) -> Result<Option<RawTrades>, Problem> {
+        match self {
+            TradeInput::Text(text) => text.read(rows),
+            TradeInput::Columns(columns) => columns.next_batch(|batch, first| rows.of_batch(batch, first)),
+        }
+    }
+}
+
+impl TradeText {
+    fn read(&mut self, rows: &mut TradeRows) -> Result<Option<RawTrades>, Problem> {
+        let mut chunk = RawTrades { rows: Vec::with_capacity(BATCH_ROWS), ..RawTrades::default() };
+        while chunk.consumed < BATCH_ROWS as u64 {
+            let number = self.lines.number() + 1;
+            let Some(line) = self.lines.next()? else { break };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            chunk.consumed += 1;
+            let row = match self.cells.split(line, self.delimiter) {
+                Ok(()) => rows.of_cells(&self.cells, line, self.width, number),
+                Err(OpenQuote) => Err(RowFault::Row("a quote is not closed on its line".to_owned())),
+            };
+            match row {
+                Ok(row) => chunk.rows.push(row),
+                Err(RowFault::Row(reason)) => {
+                    let symbol = rows.columns.symbol.map(|at| lossy(self.cells.get(line, at)));
+                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
+                }
+                Err(RowFault::File(problem)) => return Err(problem),
+            }
+        }
+        Ok((chunk.consumed > 0).then_some(chunk))
+    }
+}
+
+impl TradeRows {
+    fn of_cells(
+        &mut self,
+        cells: &Cells,
+        line: &[u8],
+        width: usize,
+        number: u64,
+    ) -> Result<RawTrade, RowFault> {
+        if cells.len() < width || (width..cells.len()).any(|column| !cells.get(line, column).is_empty()) {
+            return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
+        }
+        let cell = |column: usize| cells.get(line, column);
+        let symbol = match self.columns.symbol {
+            Some(column) => self.symbols.look_up(cell(column))?,
+            None => self.fixed,
+        };
+        let time = match self.columns.time {
+            TimeColumns::One(column) => self.times.one(cell(column))?,
+            TimeColumns::DateAndClock(date, clock) => self.times.two(cell(date), cell(clock))?,
+        };
+        let price = self.numbers.price(Number::Text(cell(self.columns.price))).map_err(named("price"))?;
+        let volume = self.numbers.volume(Number::Text(cell(self.columns.volume))).map_err(named("volume"))?;
+        let direction =
+            self.columns.direction.map_or(Ok(TradeDirection::Untold), |at| direction(cell(at)))?;
+        let market = self.symbols.market(symbol);
+        let kind = self.columns.kind.map_or(Ok(TradeType::BLANK), |at| kind(cell(at), market))?;
+        let trade = Trade { time: Timestamp(0), price: Price(price), volume, direction, kind };
+        Ok(RawTrade { time, row: TradeRow { symbol, line: number, trade } })
+    }
+
+    fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawTrades, Problem> {
+        let columns = self.columns.clone();
+        let scale = self.numbers.scale;
+        let double = |cell| scale.price.is_none().then(|| millionths_of_double(cell)).flatten();
+        let price = batch.array(columns.price)?;
+        let price = Column::read(price, double, |_| None, |number| self.numbers.price(number))?;
+        let integer = |cell| scale.volume.is_none().then_some(cell);
+        let volume = batch.array(columns.volume)?;
+        let volume = Column::read(volume, |_| None, integer, |number| self.numbers.volume(number))?;
+        let times = batch.times(columns.time, &mut self.times)?;
+        let array = |column: Option<usize>| column.map(|column| batch.array(column)).transpose();
+        let (symbols, directions) = (array(columns.symbol)?, array(columns.direction)?);
+        let kinds = array(columns.kind)?;
+        let mut chunk = RawTrades { consumed: batch.batch.num_rows() as u64, ..RawTrades::default() };
+        chunk.rows.reserve(batch.batch.num_rows());
+        for (at, time) in times.into_iter().enumerate() {
+            let mut read = || -> Result<RawTrade, RowFault> {
+                let symbol = match symbols {
+                    Some(array) => with_cell(array, at, |cell| self.symbols.look_up(cell))?,
+                    None => self.fixed,
+                };
+                let market = self.symbols.market(symbol);
+                let direction = match directions {
+                    Some(array) => with_cell(array, at, direction)?,
+                    None => TradeDirection::Untold,
+                };
+                let kind = match kinds {
+                    Some(array) => with_cell(array, at, |cell| kind(cell, market))?,
+                    None => TradeType::BLANK,
+                };
+                let price = Price(price.get(at).map_err(named("price"))?);
+                let volume = volume.get(at).map_err(named("volume"))?;
+                let trade = Trade { time: Timestamp(0), price, volume, direction, kind };
+                Ok(RawTrade { time: time?, row: TradeRow { symbol, line: first + at as u64, trade } })
+            };
+            match read() {
+                Ok(row) => chunk.rows.push(row),
+                Err(RowFault::Row(reason)) => chunk.rejected.push(Rejected {
+                    line: first + at as u64,
+                    symbol: symbols.map(|array| lossy(text_of(array, at).as_bytes())),
+                    text: row_text(batch.batch, at),
+                    reason,
+                }),
+                Err(RowFault::File(problem)) => return Err(problem),
+            }
+        }
+        Ok(chunk)
+    }
+}
+
+/// A cell as the text reader would meet it.
+fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
+        _ => read(text_of(array, at).as_bytes()),
+    }
+}
+
+fn direction(cell: &[u8]) -> Result<TradeDirection, RowFault> {
+    TradeDirection::parse(cell).ok_or_else(|| {
+        RowFault::Row(format!("direction {:?} is none of 0 neutral, 1 down, 2 up", short(cell)))
+    })
+}
+
+fn kind(cell: &[u8], market: Market) -> Result<TradeType, RowFault> {
+    TradeType::parse(cell, market)
+        .ok_or_else(|| RowFault::Row(format!("type {:?} is no type of trade in {market}", short(cell))))
+}
+
+fn short(cell: &[u8]) -> String {
+    lossy(cell).chars().take(20).collect()
+}

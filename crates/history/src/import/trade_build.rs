@@ -1,0 +1,154 @@
+//! After the trades of an import: candles built of the days that it touched, and the sizes of trades that these days change.
+
+use std::collections::BTreeMap;
+
+use market::{Candles, ClassShares, Date, Grain, Symbol, TradeCandles};
+use store::{Lane, Reader, Series, Snapshot, TradeSizes, Writer};
+
+use super::flush::FileNo;
+use super::lay::{LayError, OnDamage, Part, lay};
+use super::trade_lay::load;
+use super::{Context, ImportError};
+use crate::lane_of;
+use crate::sizes::SizeWindow;
+
+/// Days with trades that an import has touched, and the file that was the last to do so.
+pub(crate) type TouchedDays = BTreeMap<(Symbol, Date), FileNo>;
+
+/// Candles gathered before they are laid and committed.
+const PORTION: usize = 200_000;
+
+/// What building did, for each file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BuiltCandles {
+    pub(crate) added: u64,
+    pub(crate) replaced: u64,
+    pub(crate) unchanged: u64,
+    pub(crate) failed: u64,
+}
+
+impl BuiltCandles {
+    pub(crate) fn note(&self) -> String {
+        let BuiltCandles { added, replaced, unchanged, failed } = self;
+        let failed = match failed {
+            0 => String::new(),
+            failed => format!("; {failed} series could not be built: their volume does not fit 64 bits"),
+        };
+        format!("candles built: {added} new, {replaced} replaced, {unchanged} unchanged{failed}")
+    }
+}
+
+/// Builds one-minute and daily candles of every day that was touched, of all trades that are stored of it.
+pub(crate) fn build_candles(
+    context: &Context<'_>,
+    writer: &mut Writer,
+    touched: &TouchedDays,
+    block_rows: usize,
+) -> Result<BTreeMap<FileNo, BuiltCandles>, ImportError> {
+    let mut built: BTreeMap<FileNo, BuiltCandles> = BTreeMap::new();
+    let mut parts: BTreeMap<(FileNo, Series), Candles> = BTreeMap::new();
+    let (mut reader, mut rows) = (context.store.reader()?, 0);
+    for ((symbol, day), file) in touched {
+        let venue = context.venues.of(symbol.market());
+        let trades = {
+            let snapshot = reader.snapshot()?;
+            day_of(&snapshot, symbol, *day, OnDamage::of(context.options))?
+        };
+        let Ok(candles) = TradeCandles::of(venue, *day, &trades) else {
+            built.entry(*file).or_default().failed += 1;
+            continue;
+        };
+        rows += candles.minutes.len() + 1;
+        for candle in candles.minutes.iter() {
+            let series =
+                Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(candle.session) };
+            parts.entry((*file, series)).or_default().push(candle);
+        }
+        if let Some(candle) = candles.day {
+            let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
+            parts.entry((*file, series)).or_default().push(candle);
+        }
+        if rows >= PORTION {
+            write(context, writer, &mut reader, std::mem::take(&mut parts), block_rows, &mut built)?;
+            rows = 0;
+        }
+    }
+    write(context, writer, &mut reader, parts, block_rows, &mut built)?;
+    Ok(built)
+}
+
+fn write(
+    context: &Context<'_>,
+    writer: &mut Writer,
+    reader: &mut Reader,
+    parts: BTreeMap<(FileNo, Series), Candles>,
+    block_rows: usize,
+    built: &mut BTreeMap<FileNo, BuiltCandles>,
+) -> Result<(), ImportError> {
+    for ((file, series), candles) in parts {
+        let venue = context.venues.of(series.symbol.market());
+        let counts = built.entry(file).or_default();
+        let laid = {
+            let snapshot = reader.snapshot()?;
+            lay(&snapshot, venue, Part { series, candles }, block_rows, OnDamage::of(context.options))
+        };
+        let laid = match laid {
+            Ok(laid) => laid,
+            Err(LayError::Overflow { .. }) => {
+                counts.failed += 1;
+                continue;
+            }
+            Err(LayError::Import(error)) => return Err(error),
+        };
+        let mut batch = writer.begin()?;
+        for write in &laid.writes {
+            batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+        }
+        batch.commit()?;
+        counts.added += laid.added;
+        counts.replaced += laid.replaced;
+        counts.unchanged += laid.unchanged;
+    }
+    Ok(())
+}
+
+fn day_of(
+    snapshot: &Snapshot<'_>,
+    symbol: &Symbol,
+    day: Date,
+    on_damage: OnDamage,
+) -> Result<market::Trades, ImportError> {
+    let stored = snapshot.trade_days_back(symbol, day, 1)?.pop().filter(|stored| stored.day == day);
+    let entries = stored.map(|stored| snapshot.trade_blocks(&stored)).transpose()?.unwrap_or_default();
+    load(snapshot, symbol, &entries, on_damage)
+}
+
+/// Keeps from which amounts on trades are large and medium, for all days from the first one that was touched on which do not have
+/// it. A day that cannot be reckoned now is reckoned when it is asked for.
+pub(crate) fn keep_sizes(
+    context: &Context<'_>,
+    writer: &mut Writer,
+    touched: &TouchedDays,
+) -> Result<(), ImportError> {
+    let mut firsts: BTreeMap<&Symbol, Date> = BTreeMap::new();
+    for (symbol, day) in touched.keys() {
+        firsts.entry(symbol).or_insert(*day);
+    }
+    let mut reader = context.store.reader()?;
+    for (symbol, first) in firsts {
+        let venue = context.venues.of(symbol.market());
+        let kept: Vec<(Date, TradeSizes)> = {
+            let snapshot = reader.snapshot()?;
+            let mut window = SizeWindow::new(&snapshot, venue, symbol);
+            let days = snapshot.trade_days(symbol)?;
+            let missing = days.iter().filter(|day| day.day >= first && day.sizes.is_none());
+            missing.filter_map(|day| Some((day.day, window.kept(day.day, ClassShares::default())?))).collect()
+        };
+        let mut batch = writer.begin()?;
+        for (day, sizes) in kept {
+            batch.put_trade_sizes(symbol, day, &sizes)?;
+        }
+        batch.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Questions about single trades: the latest ones, capital flow and its distribution. Nothing after the present is counted, and the
+//! day is the newest one that has opened by then and has trades, as the line of the day has it.
+
+use block::TradeBlock;
+use market::{
+    CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, Floors, FlowTrade, Period, Session, Symbol,
+    Timestamp, Trade, TradeHours, Trades, Turnover, Venue,
+};
+use store::{BlockEntry, Reader, TradeDay, View};
+
+use crate::sizes::SizeWindow;
+use crate::{AsOf, History, HistoryError, Sessions};
+
+/// The most trades of one answer.
+pub const TRADES_MAX: usize = 1000;
+/// Days that an answer of trades goes back at most.
+const DAYS_BACK: u32 = 20;
+/// Of the newest days, one may be later than the present, and one may not have opened.
+const DAYS_LOOKED_AT: u32 = 5;
+
+/// The newest trades, ascending, each with its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatestTrades {
+    /// How many decimals the security's prices are written with.
+    pub decimals: u32,
+    pub trades: Vec<(Trade, Session)>,
+}
+
+/// The net inflow since the open, at the end of each minute of regular hours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapitalFlow {
+    pub day: Date,
+    pub lines: Vec<(Timestamp, Turnover)>,
+}
+
+impl History {
+    /// Refuses a symbol of which no trade may be known, or that is not known at all.
+    pub fn has_trades(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
+        let snapshot = reader.snapshot()?;
+        self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
+    }
+
+    /// The days of which trades may be known, ascending.
+    pub fn traded_days(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        let mut days = reader.snapshot()?.trade_days(symbol)?;
+        days.retain(|day| day.first <= as_of.now());
+        Ok(days)
+    }
+
+    /// The trades of a day, as far as they may be known.
+    pub fn day_trades(
+        &self,
+        reader: &mut Reader,
+        day: &TradeDay,
+        as_of: AsOf,
+    ) -> Result<Trades, HistoryError> {
+        let snapshot = reader.snapshot()?;
+        let mut trades = read_trades(&snapshot, &day.symbol, &snapshot.trade_blocks(day)?)?;
+        let known = trades.within(i64::MIN..as_of.now().0.saturating_add(1));
+        trades.truncate(known.end);
+        Ok(trades)
+    }
+
+    /// The newest trades of some sessions, at most `count`.
+    pub fn latest_trades(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        count: usize,
+        sessions: Sessions,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<LatestTrades, HistoryError> {
+        let venue = self.venue(symbol);
+        let snapshot = reader.snapshot()?;
+        let days = self.known_days(&snapshot, symbol, floors, as_of, DAYS_BACK)?;
+        let decimals = snapshot.decimals(symbol)?.unwrap_or(store::Security::DECIMALS_DEFAULT);
+        let mut hours = TradeHours::new(venue);
+        let mut newest: Vec<(Trade, Session)> = Vec::with_capacity(count);
+        'days: for day in &days {
+            for entry in snapshot.trade_blocks(day)?.iter().rev() {
+                let trades = read_trades(&snapshot, symbol, std::slice::from_ref(entry))?;
+                for trade in trades.iter().rev().filter(|trade| trade.time <= as_of.now()) {
+                    if newest.len() >= count {
+                        break 'days;
+                    }
+                    let session = hours.place(trade.time).map_or(Session::Intraday, |place| place.session);
+                    if sessions.holds(session) {
+                        newest.push((trade, session));
+                    }
+                }
+            }
+        }
+        newest.reverse();
+        Ok(LatestTrades { decimals, trades: newest })
+    }
+
+    /// The running total of what came in less what went out, minute by minute.
+    pub fn capital_flow(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<CapitalFlow, HistoryError> {
+        let venue = self.venue(symbol);
+        let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
+        let mut minutes: Vec<(Timestamp, i128)> = Vec::new();
+        FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| {
+            let amount = i128::from(if trade.is_inflow { trade.amount } else { -trade.amount });
+            match minutes.last_mut() {
+                Some((minute, sum)) if *minute == trade.minute => *sum += amount,
+                _ => minutes.push((trade.minute, amount)),
+            }
+        });
+        let stamps = venue.day(day.day).map(|day| {
+            let regular = day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday);
+            regular.map(|(at, _)| at).take_while(|at| *at <= as_of.now()).collect::<Vec<Timestamp>>()
+        });
+        let (mut sums, mut total) = (minutes.into_iter().peekable(), 0i128);
+        let line = |stamp: Timestamp| {
+            while let Some((_, sum)) = sums.next_if(|(minute, _)| *minute <= stamp) {
+                total += sum;
+            }
+            (stamp, Turnover(total))
+        };
+        Ok(CapitalFlow { day: day.day, lines: stamps.unwrap_or_default().into_iter().map(line).collect() })
+    }
+
+    /// What came in and went out, by the size of the trades.
+    pub fn capital_distribution(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        floors: Floors,
+        shares: ClassShares,
+        as_of: AsOf,
+    ) -> Result<CapitalDay, HistoryError> {
+        let venue = self.venue(symbol);
+        let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
+        let kept = day
+            .sizes
+            .filter(|sizes| (sizes.large_percent, sizes.medium_percent) == (shares.large, shares.medium));
+        let classes = match kept {
+            Some(sizes) => Some(CapitalClasses { large: sizes.large_from, medium: sizes.medium_from }),
+            None => {
+                let snapshot = reader.snapshot()?;
+                SizeWindow::new(&snapshot, venue, symbol).classes(day.day, shares)?
+            }
+        };
+        // Nothing is stored of the days before: the day so far has to do.
+        let classes = classes.or_else(|| {
+            let mut amounts = Vec::with_capacity(trades.len());
+            FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| amounts.push(trade.amount));
+            CapitalClasses::of(&[&DaySizes::of(amounts)], shares)
+        });
+        let mut capital = CapitalDay::default();
+        if let Some(classes) = classes {
+            FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| capital.add(classes, &trade));
+        }
+        Ok(capital)
+    }
+
+    /// The newest day that has opened by now, with its trades, those of later today included.
+    fn current_day(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<(TradeDay, Trades), HistoryError> {
+        let venue = self.venue(symbol);
+        let snapshot = reader.snapshot()?;
+        let days = self.known_days(&snapshot, symbol, floors, as_of, DAYS_LOOKED_AT)?;
+        let opened = |day: &TradeDay| opens_at(venue, day.day).is_some_and(|open| open <= as_of.now());
+        let day = days.into_iter().find(opened).ok_or_else(|| HistoryError::NoTrades(symbol.clone()))?;
+        let entries = snapshot.trade_blocks(&day)?;
+        let trades = read_trades(&snapshot, symbol, &entries)?;
+        Ok((day, trades))
+    }
+
+    /// Days of which a trade may be known, newest first; a refusal if there are none.
+    fn known_days(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        floors: Floors,
+        as_of: AsOf,
+        limit: u32,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        if symbol.is_us_option() {
+            return Err(HistoryError::Option(symbol.clone()));
+        }
+        if view.decimals(symbol)?.is_none() {
+            return Err(HistoryError::UnknownSecurity(symbol.clone()));
+        }
+        let venue = self.venue(symbol);
+        let today = venue.zone().date(as_of.now());
+        // In the evening the trading day may be tomorrow's.
+        let through = venue.trading_day(as_of.now()).map_or(today, |day| day.max(today));
+        let mut days = view.trade_days_back(symbol, through, limit)?;
+        let floor = floors.of(Period::MINUTE);
+        days.retain(|day| day.first <= as_of.now() && floor.is_none_or(|floor| day.day >= floor));
+        if days.is_empty() { Err(HistoryError::NoTrades(symbol.clone())) } else { Ok(days) }
+    }
+}
+
+impl Sessions {
+    /// Whether a question for these sessions gets trades of one.
+    fn holds(self, session: Session) -> bool {
+        match self {
+            Sessions::Intraday => session == Session::Intraday,
+            Sessions::Extended => session != Session::Overnight,
+            Sessions::All => true,
+        }
+    }
+}
+
+/// When the regular hours of a trading day begin.
+fn opens_at(venue: &Venue, date: Date) -> Option<Timestamp> {
+    let day = venue.day(date)?;
+    let first = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
+    Some(day.at(first.start))
+}
+
+/// Decodes blocks of trades.
+pub(crate) fn read_trades(
+    view: &View,
+    symbol: &Symbol,
+    entries: &[BlockEntry],
+) -> Result<Trades, HistoryError> {
+    let mut trades = Trades::with_capacity(entries.iter().map(|entry| entry.rows as usize).sum());
+    for entry in entries {
+        let read = view.with_trade_block(entry, |bytes| {
+            TradeBlock::parse(bytes).and_then(|block| block.read_all(&mut trades))
+        })?;
+        read.map_err(|source| HistoryError::DamagedTrades {
+            symbol: symbol.clone(),
+            at: entry.first,
+            source,
+        })?;
+    }
+    Ok(trades)
+}

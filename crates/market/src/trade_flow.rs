@@ -1,0 +1,220 @@
+//! Capital flow and distribution: which trades bring capital in or take it out, and which of them are large.
+//!
+//! Regular hours alone count, and only trades whose type moves the price. The side of a trade is what its source says; where
+//! the source says nothing, it is told by the tick rule. A trade without a side is counted nowhere, not even among the sizes.
+
+use std::ops::RangeInclusive;
+
+use crate::{Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, Trades, Turnover, Venue};
+
+/// A trade that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowTrade {
+    pub time: Timestamp,
+    /// The minute that holds it.
+    pub minute: Timestamp,
+    /// Price times volume, in millionths.
+    pub amount: i64,
+    /// Whether capital came in; else it went out.
+    pub is_inflow: bool,
+}
+
+impl FlowTrade {
+    /// Hands on the trades of a day that count, up to and including an instant.
+    pub fn each(
+        venue: &Venue,
+        day: Date,
+        trades: &Trades,
+        through: Timestamp,
+        mut each: impl FnMut(FlowTrade),
+    ) {
+        let (mut hours, mut ticks) = (TradeHours::new(venue), TickRule::default());
+        for trade in trades.iter().take_while(|trade| trade.time <= through) {
+            let Ok(place) = hours.place(trade.time) else { continue };
+            let regular = place.day == day && place.session == Session::Intraday;
+            let Some(minute) = place.minute.filter(|_| regular) else { continue };
+            if trade.kind.effect(venue.market(), place.session) != TradeEffect::PriceAndVolume {
+                continue;
+            }
+            let by_tick = ticks.see(trade.price.0);
+            let side = match trade.direction {
+                TradeDirection::Up => Some(true),
+                TradeDirection::Down => Some(false),
+                TradeDirection::Neutral => None,
+                TradeDirection::Untold => by_tick,
+            };
+            if let Some(is_inflow) = side {
+                each(FlowTrade { time: trade.time, minute, amount: trade.amount(), is_inflow });
+            }
+        }
+    }
+}
+
+/// A trade above the last different price was bought, one below it was sold. Before the first change nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct TickRule {
+    last: Option<i64>,
+    side: Option<bool>,
+}
+
+impl TickRule {
+    fn see(&mut self, price: i64) -> Option<bool> {
+        if let Some(last) = self.last.filter(|last| *last != price) {
+            self.side = Some(price > last);
+        }
+        self.last = Some(price);
+        self.side
+    }
+}
+
+/// How much of the turnover the large trades make, and the large and medium ones together, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassShares {
+    pub large: u8,
+    pub medium: u8,
+}
+
+impl Default for ClassShares {
+    fn default() -> ClassShares {
+        ClassShares { large: 30, medium: 55 }
+    }
+}
+
+/// From which amount on a trade is large, and from which on it is medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapitalClasses {
+    pub large: i64,
+    pub medium: i64,
+}
+
+/// An amount falls into one of 64 buckets between two powers of two, so that sums of buckets find the bucket of a share, and few
+/// amounts have to be sorted.
+const BUCKETS: usize = 64 * 64;
+
+/// The amounts of the trades of a day that count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaySizes {
+    amounts: Vec<i64>,
+    /// The sum of each bucket.
+    sums: Vec<i128>,
+}
+
+impl DaySizes {
+    pub fn of(amounts: Vec<i64>) -> DaySizes {
+        let mut sums = vec![0i128; BUCKETS];
+        for amount in &amounts {
+            if let Some(sum) = sums.get_mut(bucket(*amount)) {
+                *sum += i128::from(*amount);
+            }
+        }
+        DaySizes { amounts, sums }
+    }
+
+    /// How many trades they are.
+    pub fn len(&self) -> usize {
+        self.amounts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.amounts.is_empty()
+    }
+}
+
+impl CapitalClasses {
+    /// The classes that the amounts of several days make, `None` if there are none: from the largest amount down, the amount at which
+    /// the sum reaches the share of the whole.
+    pub fn of(days: &[&DaySizes], shares: ClassShares) -> Option<CapitalClasses> {
+        let mut sums = vec![0i128; BUCKETS];
+        for day in days {
+            sums.iter_mut().zip(&day.sums).for_each(|(sum, of_day)| *sum += of_day);
+        }
+        let total: i128 = sums.iter().sum();
+        (total > 0).then(|| CapitalClasses {
+            large: reached(days, &sums, total, shares.large),
+            medium: reached(days, &sums, total, shares.medium),
+        })
+    }
+}
+
+fn bucket(amount: i64) -> usize {
+    let amount = amount.unsigned_abs().max(1);
+    let exponent = amount.ilog2();
+    let fraction = if exponent >= 6 { amount >> (exponent - 6) } else { amount << (6 - exponent) };
+    (exponent as usize) * 64 + (fraction & 63) as usize
+}
+
+/// Amounts between which all of a bucket lie. Comparing with two numbers is quicker than asking each amount for its bucket.
+fn around(place: usize) -> RangeInclusive<i64> {
+    let (exponent, fraction) = (place / 64, (place % 64) as u64);
+    let (low, step) = match exponent.checked_sub(6) {
+        Some(shift) => ((64 | fraction) << shift, 1u64 << shift),
+        None => (1 << exponent, 1 << exponent),
+    };
+    let bound = |bound: u64| i64::try_from(bound).unwrap_or(i64::MAX);
+    bound(low)..=bound(low.saturating_add(step - 1))
+}
+
+fn reached(days: &[&DaySizes], sums: &[i128], total: i128, percent: u8) -> i64 {
+    let enough = |sum: i128| sum * 100 >= total * i128::from(percent);
+    let mut sum = 0;
+    for (place, of_bucket) in sums.iter().enumerate().rev().filter(|(_, sum)| **sum > 0) {
+        if !enough(sum + of_bucket) {
+            sum += of_bucket;
+            continue;
+        }
+        let near = around(place);
+        let all = days.iter().flat_map(|day| &day.amounts).copied();
+        let mut amounts: Vec<i64> =
+            all.filter(|amount| near.contains(amount) && bucket(*amount) == place).collect();
+        amounts.sort_unstable_by(|a, b| b.cmp(a));
+        for amount in amounts {
+            sum += i128::from(amount);
+            if enough(sum) {
+                return amount;
+            }
+        }
+    }
+    1
+}
+
+/// Amounts of a day by size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapitalBySize {
+    pub large: Turnover,
+    pub medium: Turnover,
+    pub small: Turnover,
+}
+
+impl CapitalBySize {
+    fn add(&mut self, classes: CapitalClasses, amount: i64) {
+        let sum = if amount >= classes.large {
+            &mut self.large
+        } else if amount >= classes.medium {
+            &mut self.medium
+        } else {
+            &mut self.small
+        };
+        sum.0 += i128::from(amount);
+    }
+
+    pub fn sum(&self) -> Turnover {
+        Turnover(self.large.0 + self.medium.0 + self.small.0)
+    }
+}
+
+/// What came in and went out on a day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapitalDay {
+    pub capital_in: CapitalBySize,
+    pub capital_out: CapitalBySize,
+    /// The last trade that was counted.
+    pub last: Option<Timestamp>,
+}
+
+impl CapitalDay {
+    pub fn add(&mut self, classes: CapitalClasses, trade: &FlowTrade) {
+        let side = if trade.is_inflow { &mut self.capital_in } else { &mut self.capital_out };
+        side.add(classes, trade.amount);
+        self.last = Some(trade.time);
+    }
+}

@@ -1,0 +1,61 @@
+//! Command 25: what came in and went out on the day, by the size of the trades.
+
+use access::Permit;
+use history::HistoryError;
+use market::{FloorTable, Floors, Symbol};
+use wire::quote::{CapitalBySize, CapitalDistributionResponse, SymbolRequest};
+
+use super::definition::{Command, Context, Subject};
+use super::symbols::symbol;
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::refusal::Refusal;
+
+#[derive(Debug)]
+pub(crate) struct CapitalDistribution {
+    symbol: Symbol,
+    floors: Floors,
+}
+
+impl Command for CapitalDistribution {
+    const NUMBER: u8 = wire::command::CAPITAL_DISTRIBUTION;
+    const LABEL: &'static str = "capital_distribution";
+    type Request = SymbolRequest;
+    type Response = CapitalDistributionResponse;
+
+    fn parse(request: SymbolRequest, context: &Context<'_>) -> Result<CapitalDistribution, Refusal> {
+        let symbol = symbol(&request.symbol)?;
+        let floors = context.floors.of(symbol.market());
+        Ok(CapitalDistribution { symbol, floors })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Trades(&self.symbol)
+    }
+
+    fn narrow(&mut self, _: &Caller, floors: FloorTable) {
+        self.floors = floors.of(self.symbol.market());
+    }
+
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<CapitalDistributionResponse, Refusal> {
+        let CapitalDistribution { symbol, floors } = self;
+        let found = core.with_reader(|reader| {
+            core.history.capital_distribution(reader, &symbol, floors, core.class_shares, core.as_of())
+        });
+        let capital = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        Ok(CapitalDistributionResponse {
+            symbol: symbol.as_str().to_owned(),
+            timestamp: capital.last.map_or(0, |at| at.0),
+            capital_in: Some(message(&capital.capital_in)),
+            capital_out: Some(message(&capital.capital_out)),
+        })
+    }
+}
+
+fn message(sums: &market::CapitalBySize) -> CapitalBySize {
+    CapitalBySize {
+        large: sums.large.text().to_string(),
+        medium: sums.medium.text().to_string(),
+        small: sums.small.text().to_string(),
+    }
+}

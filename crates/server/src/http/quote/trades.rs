@@ -1,0 +1,88 @@
+//! Trades, capital flow and capital distribution as addresses, for people and for the chart page: the same commands, the same answers.
+
+use serde_json::{Map, Value};
+use wire::{command, quote};
+
+use crate::dispatch::{CommandRow, JsonReply};
+use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
+use crate::kit::envelope::{self, Problem};
+use crate::kit::named::QueryParameters;
+use crate::kit::{Admitted, Answer, Call, Site};
+use crate::refusal::Refusal;
+
+const COUNT_MAX: u32 = 1000;
+const COUNT_DEFAULT: u32 = 100;
+const _: () = assert!(COUNT_MAX as usize == history::TRADES_MAX);
+
+const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "The security: 700.HK, AAPL.US, 600519.SH")
+    .required()
+    .such_as("700.HK");
+
+pub(super) const TRADES: Doc =
+    Doc::new(Tag::Candles, "latestTrades", "The latest trades of a security, oldest first")
+        .parameters(&[
+            SYMBOL,
+            Parameter::query("count", Kind::Between(1, COUNT_MAX), "How many, up to the newest")
+                .or(Word::Number(COUNT_DEFAULT)),
+        ])
+        .answers(&[AnswerDoc::ok("The trades", &[data::<quote::TradesResponse>()])])
+        .refuses(&[BAD_REQUEST, NO_QUOTES]);
+
+pub(super) const CAPITAL_FLOW: Doc =
+    Doc::new(Tag::Candles, "capitalFlowOfDay", "Net inflow of capital since the open, minute by minute")
+        .about("Of the newest trading day that has stored trades. Each line is the total since the open.")
+        .parameters(&[SYMBOL])
+        .answers(&[AnswerDoc::ok("The lines, ascending", &[data::<quote::CapitalFlowResponse>()])])
+        .refuses(&[BAD_REQUEST, NO_QUOTES]);
+
+pub(super) const CAPITAL_DISTRIBUTION: Doc = Doc::new(
+    Tag::Candles,
+    "capitalDistributionOfDay",
+    "Capital that came in and went out on the day, by the size of the trades",
+)
+.about("Of the newest trading day that has stored trades. What is large is told by the twenty trading days before.")
+.parameters(&[SYMBOL])
+.answers(&[AnswerDoc::ok("The sums", &[data::<quote::CapitalDistributionResponse>()])])
+.refuses(&[BAD_REQUEST, NO_QUOTES]);
+
+pub(super) fn latest(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let named = QueryParameters::parse(call.query, &["symbol", "count"])?;
+    let count = match named.get("count") {
+        Some(text) => {
+            text.parse::<i32>().map_err(|_| Refusal::BadQuery("count is not a number".to_owned()))?
+        }
+        None => COUNT_DEFAULT as i32,
+    };
+    let mut fields = of_symbol(&named);
+    fields.insert("count".to_owned(), Value::from(count));
+    answer(command::TRADES, fields, site, &admitted)
+}
+
+pub(super) fn flow(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let named = QueryParameters::parse(call.query, &["symbol"])?;
+    answer(command::CAPITAL_FLOW, of_symbol(&named), site, &admitted)
+}
+
+pub(super) fn distribution(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let named = QueryParameters::parse(call.query, &["symbol"])?;
+    answer(command::CAPITAL_DISTRIBUTION, of_symbol(&named), site, &admitted)
+}
+
+/// The fields of the message.
+fn of_symbol(named: &QueryParameters) -> Map<String, Value> {
+    let symbol = named.get("symbol").unwrap_or_default();
+    Map::from_iter([("symbol".to_owned(), Value::from(symbol))])
+}
+
+fn answer(
+    command: u8,
+    fields: Map<String, Value>,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<Answer, Problem> {
+    let Admitted { caller, permit } = admitted;
+    let JsonReply { data, .. } =
+        CommandRow::find(command)?.answer_json(&site.core, caller, permit, fields)?;
+    Ok(envelope::success(data))
+}

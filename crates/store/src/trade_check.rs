@@ -1,0 +1,112 @@
+//! What is inconsistent among the trades of a store.
+
+use std::ops::ControlFlow;
+
+use crate::finding::Part;
+use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View, trade_sql};
+
+impl Reader {
+    /// Reads all trades and says what does not fit together, asking before each day whether to go on: `None` if not. `inspect` sees
+    /// the bytes of each block and answers what is wrong with them, if anything.
+    pub fn check_trades(
+        &mut self,
+        mut go_on: impl FnMut() -> ControlFlow<()>,
+        mut inspect: impl FnMut(&TradeDay, &BlockEntry, &[u8]) -> Option<String>,
+    ) -> Result<Option<Vec<Finding>>, StoreError> {
+        let view = self.snapshot()?;
+        let mut found = around(&view).unwrap_or_else(unreadable);
+        let db = view.db();
+        let days = db.all(trade_sql::RAW_DAYS, [], |row| {
+            Ok(TradeDay::read(row).map_err(db.fail(trade_sql::RAW_DAYS.what)))
+        });
+        let mut before: Option<TradeDay> = None;
+        for day in days? {
+            if go_on().is_break() {
+                return Ok(None);
+            }
+            if found.len() >= FINDINGS_MAX {
+                break;
+            }
+            let day = match day {
+                Ok(day) => day,
+                Err(error) => {
+                    found.push(Finding::Unreadable(error.to_string()));
+                    continue;
+                }
+            };
+            if let Some(before) = &before
+                && !follows(before, &day)
+            {
+                found.push(Finding::trades(before, "the day that should follow is missing"));
+            }
+            found.extend(one_day(&view, &day, &mut inspect).map_or_else(unreadable, |(found, ())| found));
+            before = Some(day);
+        }
+        found.extend(
+            before
+                .filter(|last| !last.is_last())
+                .map(|last| Finding::trades(&last, "the day that should follow is missing")),
+        );
+        found.truncate(FINDINGS_MAX);
+        Ok(Some(found))
+    }
+}
+
+fn unreadable(error: StoreError) -> Vec<Finding> {
+    vec![Finding::Unreadable(error.to_string())]
+}
+
+fn follows(before: &TradeDay, day: &TradeDay) -> bool {
+    if before.symbol == day.symbol { before.is_followed_by(day.day) } else { before.is_last() }
+}
+
+fn around(view: &View) -> Result<Vec<Finding>, StoreError> {
+    let limit = FINDINGS_MAX as i64;
+    let db = view.db();
+    let mut found = db.all(trade_sql::MISCOUNTED, [limit], |row| {
+        Ok(Finding::TradeDays { symbol: row.get(0)?, written: row.get(1)?, found: row.get(2)? })
+    })?;
+    found.extend(db.all(trade_sql::ORPHANS, [limit], |row| {
+        let (symbol, day): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok(Finding::Trades {
+            symbol,
+            day,
+            problem: "blocks of a day that does not exist".to_owned(),
+            in_block: false,
+        })
+    })?);
+    found.extend(
+        db.all(trade_sql::ORPHAN_BODIES, [limit], |row| Ok(Finding::TradeBodyOrphan { id: row.get(0)? }))?,
+    );
+    Ok(found)
+}
+
+fn one_day(
+    view: &View,
+    day: &TradeDay,
+    inspect: &mut impl FnMut(&TradeDay, &BlockEntry, &[u8]) -> Option<String>,
+) -> Part {
+    let entries = view.trade_entries(trade_sql::RAW_ENTRIES, day)?;
+    let mut found = Vec::new();
+    if !day.is_made_of(&entries) {
+        found.push(Finding::trades(day, "its blocks do not come to what the day says"));
+    }
+    for entry in &entries {
+        let looked = view.with_trade_body(entry.id, |body| match inspect(day, entry, body) {
+            None if !entry.fits(body) => Some("it is not the one that was written there".to_owned()),
+            problem => problem,
+        });
+        let problem = match looked {
+            Err(error) => Some(error.to_string()),
+            Ok(None) => Some("it has no body".to_owned()),
+            Ok(Some(problem)) => problem,
+        };
+        found.extend(problem.map(|problem| Finding::Trades {
+            symbol: day.symbol.to_string(),
+            day: day.day.to_string(),
+            problem: format!("block {}: {problem}", entry.id),
+            in_block: true,
+        }));
+    }
+    Ok((found, ()))
+}

@@ -1,0 +1,346 @@
+//! Single trades: days of a symbol, each with the blocks that hold its trades in the order of time.
+
+use market::{Date, Symbol, Timestamp};
+use rusqlite::Row;
+
+use crate::count::{natural, signed, small};
+use crate::fault::Fault;
+use crate::statements::Sql;
+use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View, trade_sql};
+
+/// What the trades of a symbol on a trading day amount to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TradeDay {
+    pub symbol: Symbol,
+    pub day: Date,
+    pub rows: u64,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+    /// Grows with each commit that changed the day.
+    pub version: i64,
+    /// From which amounts on its trades are large and medium, if that is kept.
+    pub sizes: Option<TradeSizes>,
+    next: Option<Date>,
+}
+
+/// The amounts in millionths from which on a trade is large or medium, for shares of the turnover in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradeSizes {
+    pub large_percent: u8,
+    pub medium_percent: u8,
+    pub large_from: i64,
+    pub medium_from: i64,
+}
+
+/// All trades of a symbol together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TradedSymbol {
+    pub symbol: Symbol,
+    pub days: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    pub first: Date,
+    pub last: Date,
+}
+
+/// What an import brought to the trades of a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TradeSource {
+    pub import: ImportId,
+    pub file: String,
+    pub imported_at: Timestamp,
+    pub rows: u64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+}
+
+impl TradeDay {
+    pub(crate) fn read(row: &Row<'_>) -> Result<TradeDay, Fault> {
+        Ok(TradeDay {
+            symbol: symbol(row, 0)?,
+            day: date(row, 1)?.ok_or(Fault::Missing)?,
+            rows: natural(row, 2)?,
+            blocks: natural(row, 3)?,
+            bytes: natural(row, 4)?,
+            first: Timestamp(row.get(5)?),
+            last: Timestamp(row.get(6)?),
+            version: row.get(7)?,
+            next: date(row, 8)?,
+            sizes: sizes(row)?,
+        })
+    }
+
+    pub(crate) fn is_followed_by(&self, day: Date) -> bool {
+        self.next == Some(day)
+    }
+
+    pub(crate) fn is_last(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Whether its blocks come to what it says.
+    pub(crate) fn is_made_of(&self, entries: &[BlockEntry]) -> bool {
+        let rows: u64 = entries.iter().map(|entry| u64::from(entry.rows)).sum();
+        let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
+        let ends = (entries.first().map(|entry| entry.first), entries.last().map(|entry| entry.last));
+        (rows, bytes, entries.len() as u64) == (self.rows, self.bytes, self.blocks)
+            && ends == (Some(self.first), Some(self.last))
+            && entries.iter().zip(entries.iter().skip(1)).all(|(before, after)| before.last <= after.first)
+    }
+}
+
+fn symbol(row: &Row<'_>, column: usize) -> Result<Symbol, Fault> {
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|_| Fault::value("symbol", text))
+}
+
+fn date(row: &Row<'_>, column: usize) -> Result<Option<Date>, Fault> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    text.map(|text| text.parse().map_err(|_| Fault::value("day", text))).transpose()
+}
+
+fn sizes(row: &Row<'_>) -> Result<Option<TradeSizes>, Fault> {
+    let percent = |column: usize| -> Result<Option<u8>, Fault> {
+        let number: Option<i64> = row.get(column)?;
+        number.map(|n| u8::try_from(n).map_err(|_| Fault::value("percent", &n.to_string()))).transpose()
+    };
+    let (large, medium): (Option<i64>, Option<i64>) = (row.get(11)?, row.get(12)?);
+    Ok(match (percent(9)?, percent(10)?, large, medium) {
+        (Some(large_percent), Some(medium_percent), Some(large_from), Some(medium_from)) => {
+            Some(TradeSizes { large_percent, medium_percent, large_from, medium_from })
+        }
+        _ => None,
+    })
+}
+
+impl View {
+    /// The newest days up to and including one that have trades of a symbol, newest first. Nothing for a symbol that has none.
+    pub fn trade_days_back(
+        &self,
+        symbol: &Symbol,
+        through: Date,
+        limit: u32,
+    ) -> Result<Vec<TradeDay>, StoreError> {
+        let sql = trade_sql::DAYS_BACK;
+        self.steady(|| {
+            let params = (symbol.as_str(), through.to_string(), limit);
+            let days = self.db().all(sql, params, TradeDay::read)?;
+            let newest = days.first().is_none_or(|day| day.is_last() || day.next > Some(through));
+            let linked =
+                days.iter().zip(days.iter().skip(1)).all(|(after, day)| day.is_followed_by(after.day));
+            self.agree(sql, newest && linked)?;
+            if days.len() < limit as usize {
+                self.all_days_are_there(symbol)?;
+            }
+            Ok(days)
+        })
+    }
+
+    /// All days that have trades of a symbol, ascending.
+    pub fn trade_days(&self, symbol: &Symbol) -> Result<Vec<TradeDay>, StoreError> {
+        self.steady(|| {
+            let days = self.db().all(trade_sql::DAYS, [symbol.as_str()], TradeDay::read)?;
+            self.agree(trade_sql::DAYS, days.len() as u64 == self.trade_day_count(symbol)?)?;
+            Ok(days)
+        })
+    }
+
+    /// How many days have trades of a symbol, as its security says.
+    pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
+        let count =
+            self.known(|db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0)))?;
+        Ok(count.unwrap_or(0))
+    }
+
+    fn all_days_are_there(&self, symbol: &Symbol) -> Result<(), StoreError> {
+        let counted = self.trade_day_count(symbol)?;
+        let found = self.db().one(trade_sql::COUNT_DAYS, [symbol.as_str()], |row| natural(row, 0))?;
+        self.agree(trade_sql::COUNT_DAYS, found == counted)
+    }
+
+    /// Every symbol that has trades, by symbol.
+    pub fn traded_symbols(&self) -> Result<Vec<TradedSymbol>, StoreError> {
+        self.db().all(trade_sql::SYMBOLS, [], |row| {
+            Ok(TradedSymbol {
+                symbol: symbol(row, 0)?,
+                days: natural(row, 1)?,
+                rows: natural(row, 2)?,
+                bytes: natural(row, 3)?,
+                first: date(row, 4)?.ok_or(Fault::Missing)?,
+                last: date(row, 5)?.ok_or(Fault::Missing)?,
+            })
+        })
+    }
+
+    /// The blocks of a day, in the order of time.
+    pub fn trade_blocks(&self, day: &TradeDay) -> Result<Vec<BlockEntry>, StoreError> {
+        let entries = self.trade_entries(trade_sql::ENTRIES, day)?;
+        self.agree(trade_sql::ENTRIES, day.is_made_of(&entries))?;
+        Ok(entries)
+    }
+
+    pub(crate) fn trade_entries(&self, sql: Sql, day: &TradeDay) -> Result<Vec<BlockEntry>, StoreError> {
+        let mut place = 0;
+        self.db().all(sql, (day.symbol.as_str(), day.day.to_string()), |row| {
+            if small(row, 6)? != place {
+                return Err(Fault::Missing);
+            }
+            place += 1;
+            BlockEntry::read(row)
+        })
+    }
+
+    /// The bytes of a block of trades where they lie.
+    pub fn with_trade_block<T>(
+        &self,
+        entry: &BlockEntry,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, StoreError> {
+        let read = self.with_trade_body(entry.id, |body| entry.fits(body).then(|| read(body)))?;
+        read.flatten().ok_or_else(|| self.db().fail(trade_sql::BODY.what)(Fault::Missing))
+    }
+
+    /// The body of a block of trades, unchecked, if there is one.
+    pub(crate) fn with_trade_body<T>(
+        &self,
+        id: i64,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        let mut read = Some(read);
+        let found = self.db().first(trade_sql::BODY, [id], |row| {
+            let body = row.get_ref(0)?.as_blob()?;
+            Ok(read.take().map(|read| read(body)))
+        })?;
+        Ok(found.flatten())
+    }
+
+    /// Which imports the trades of a symbol came from, oldest first.
+    pub fn trade_sources(&self, symbol: &Symbol) -> Result<Vec<TradeSource>, StoreError> {
+        self.db().all(trade_sql::SOURCES, [symbol.as_str()], |row| {
+            Ok(TradeSource {
+                file: row.get(0)?,
+                imported_at: Timestamp(row.get(1)?),
+                rows: natural(row, 2)?,
+                first: Timestamp(row.get(3)?),
+                last: Timestamp(row.get(4)?),
+                import: ImportId(row.get(5)?),
+            })
+        })
+    }
+}
+
+impl Batch<'_> {
+    /// Keeps the first `kept` blocks of a day, and puts `added` in the place of the others. A day without blocks does not exist, so
+    /// there must be some. The sizes that later days kept are forgotten.
+    pub fn replace_trades(
+        &mut self,
+        symbol: &Symbol,
+        day: Date,
+        kept: usize,
+        added: &[NewBlock],
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            batch.add_security(symbol)?;
+            let stored = batch.trade_days_back(symbol, day, 1)?.pop().filter(|stored| stored.day == day);
+            let text = day.to_string();
+            let key = (symbol.as_str(), text.as_str());
+            let mut entries = match &stored {
+                Some(stored) => batch.trade_entries(trade_sql::ENTRIES, stored)?,
+                None => Vec::new(),
+            };
+            entries.truncate(kept);
+            let place = (key.0, key.1, entries.len() as i64);
+            let removed: Vec<i64> =
+                batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| Ok(row.get(0)?))?;
+            for id in removed {
+                batch.db().run(trade_sql::REMOVE_BODY, [id])?;
+            }
+            let first_id = batch.take_ids("trade", added.len())?;
+            for (id, block) in (first_id..).zip(added) {
+                let entry = batch.add_trade_block(key, entries.len(), id, block)?;
+                entries.push(entry);
+            }
+            batch.total_trades(key, stored.is_some(), &entries)?;
+            batch.db().run(trade_sql::FORGET_CLASSES, key)?;
+            Ok(())
+        })
+    }
+
+    fn add_trade_block(
+        &mut self,
+        (symbol, day): (&str, &str),
+        place: usize,
+        id: i64,
+        block: &NewBlock,
+    ) -> Result<BlockEntry, StoreError> {
+        let fits = (1..=BLOCK_BYTES_MAX).contains(&block.bytes.len());
+        let bytes = match u32::try_from(block.bytes.len()) {
+            Ok(bytes) if fits && block.rows > 0 && block.first <= block.last => bytes,
+            _ => {
+                let what = format!("a block of trades of {symbol} on {day}");
+                return Err(StoreError::unfit(what, "it is empty, too large, or ends before it starts"));
+            }
+        };
+        self.db().run(trade_sql::ADD_BODY, (id, &block.bytes))?;
+        let tail = Tail::of(&block.bytes);
+        let times = (block.first.0, block.last.0);
+        let row = (symbol, day, place as i64, times.0, times.1, block.rows, bytes, id, tail.as_bytes());
+        self.db().run(trade_sql::ADD_ENTRY, row)?;
+        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
+    }
+
+    fn total_trades(
+        &mut self,
+        (symbol, day): (&str, &str),
+        is_stored: bool,
+        entries: &[BlockEntry],
+    ) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+            return Err(StoreError::unfit(format!("trades of {symbol} on {day}"), "there are none"));
+        };
+        let rows = signed(entries.iter().map(|entry| u64::from(entry.rows)).sum());
+        let bytes = signed(entries.iter().map(|entry| u64::from(entry.bytes)).sum());
+        let (blocks, version) = (entries.len() as i64, self.touch()?);
+        let (first, last) = (first.first.0, last.last.0);
+        if is_stored {
+            let row = (rows, blocks, bytes, first, last, version, symbol, day);
+            return self.db().run(trade_sql::PUT_DAY, row).map(drop);
+        }
+        self.db().run(trade_sql::ADD_DAY, (symbol, day, rows, blocks, bytes, first, last, version))?;
+        self.db().run(trade_sql::LINK_DAY, (day, symbol))?;
+        self.db().run(trade_sql::COUNT_DAY, [symbol]).map(drop)
+    }
+
+    /// Keeps from which amounts on the trades of a day are large and medium.
+    pub fn put_trade_sizes(
+        &mut self,
+        symbol: &Symbol,
+        day: Date,
+        sizes: &TradeSizes,
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let TradeSizes { large_percent, medium_percent, large_from, medium_from } = *sizes;
+            let row =
+                (large_percent, medium_percent, large_from, medium_from, symbol.as_str(), day.to_string());
+            batch.db().run(trade_sql::PUT_CLASSES, row).map(drop)
+        })
+    }
+
+    /// Adds to what an import brought to the trades of a symbol; called once for each part of it.
+    pub fn add_import_trades(
+        &mut self,
+        id: ImportId,
+        symbol: &Symbol,
+        rows: u64,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            batch.add_security(symbol)?;
+            let row = (id.0, symbol.as_str(), signed(rows), first.0, last.0);
+            batch.db().run(trade_sql::ADD_SOURCE, row).map(drop)
+        })
+    }
+}
