@@ -29,6 +29,7 @@ mod orders;
 mod preview;
 mod rates;
 mod reason;
+mod securities;
 mod service;
 mod snapshot;
 mod story;

@@ -22,6 +22,7 @@ use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
 use crate::orders::{carry_out, check_texts};
 use crate::rates::Rates;
+use crate::securities::Securities;
 
 /// Accounts in memory at most; the rest is read again when it is asked for.
 const BOOKS_MAX: usize = 10_000;
@@ -133,7 +134,9 @@ impl Paper {
         tables: Tables,
         listener: Arc<dyn Listener>,
     ) -> Paper {
-        let markets = Markets { history, minutes: Minutes::default(), arrivals: Arrivals::default() };
+        let (minutes, arrivals, securities) =
+            (Minutes::default(), Arrivals::default(), Securities::default());
+        let markets = Markets { history, minutes, arrivals, securities };
         Paper {
             accounts,
             markets,

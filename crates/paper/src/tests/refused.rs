@@ -38,6 +38,25 @@ fn what_is_refused_leaves_an_account_that_nobody_has_used_as_it_was() {
 }
 
 #[test]
+fn an_import_that_changes_a_security_counts_from_the_next_command_on() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let submit = |quantity| {
+        let command = Command::submit(limit(Side::Buy, quantity, "300.00"));
+        service.command(id, replay("10:00:15"), &command)
+    };
+    submit(200).unwrap();
+    assert_eq!(words(submit(250)), "quantity must be a multiple of 100");
+    let row = |lot| format!("symbol,name_en,currency,lot_size,board\n700.HK,Tencent,HKD,{lot},HKEquity\n");
+    house.import_file("securities.csv", &row(250));
+    submit(250).unwrap();
+    assert_eq!(words(submit(200)), "quantity must be a multiple of 250");
+    // What has nothing to do with it is a new version, too.
+    house.import(&["10:02 305.6 305.8 305 305.6 50000"]);
+    submit(250).unwrap();
+}
+
+#[test]
 fn of_several_commands_all_are_done_or_none() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
