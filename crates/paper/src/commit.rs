@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
@@ -90,6 +90,9 @@ pub(crate) struct Ticket(u64);
 pub(crate) struct Committer {
     listener: Arc<dyn Listener>,
     state: Mutex<State>,
+    /// Everything before this ticket is written, or has failed. It changes under the lock of the state alone; whoever only wants to know
+    /// need not take that.
+    finished: AtomicU64,
 }
 
 #[derive(Default)]
@@ -98,8 +101,6 @@ struct State {
     /// In the order of their tickets.
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
-    /// Everything before this ticket is written, or has failed.
-    finished: u64,
     /// Somebody writes, or has been woken to do so.
     is_writing: bool,
     /// Those who wait while somebody else writes.
@@ -123,8 +124,7 @@ impl Sleeper {
 impl State {
     /// Those who have waited for what is finished now, and the one to whom the turn to write is handed over: whoever waits for the
     /// oldest of the rest. If nobody does, the next one who waits for something writes.
-    fn end_turn(&mut self) -> (Vec<Sleeper>, Option<Sleeper>) {
-        let finished = self.finished;
+    fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
         let (called, asleep) =
             std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
         self.sleepers = asleep;
@@ -137,7 +137,7 @@ impl State {
 
 impl Committer {
     pub(crate) fn new(listener: Arc<dyn Listener>) -> Committer {
-        Committer { listener, state: Mutex::default() }
+        Committer { listener, state: Mutex::default(), finished: AtomicU64::new(0) }
     }
 
     /// Puts an addition in line. To be called in the order in which additions follow from each other; then [`Committer::wait`].
@@ -157,7 +157,7 @@ impl Committer {
 
     /// Whether an addition is written or has failed.
     pub(crate) fn is_finished(&self, ticket: Ticket) -> bool {
-        self.lock().finished > ticket.0
+        self.finished.load(Ordering::Acquire) > ticket.0
     }
 
     /// Waits until somebody else's addition is written or has failed.
@@ -167,10 +167,10 @@ impl Committer {
 
     fn write_until(&self, accounts: &Accounts, ticket: Ticket) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        while state.finished <= ticket.0 {
+        while !self.is_finished(ticket) {
             if state.is_writing {
                 state = self.sleep(state, ticket);
-                if state.finished > ticket.0 {
+                if self.is_finished(ticket) {
                     break;
                 }
                 // Woken before it is finished: the turn was handed over.
@@ -297,12 +297,13 @@ impl Drop for Turn<'_> {
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
         }
-        let mut state = self.committer.lock();
+        let committer = self.committer;
+        let mut state = committer.lock();
         for ((ticket, _), outcome) in self.together.iter().zip(outcomes) {
             state.done.insert(*ticket, outcome);
-            state.finished = ticket.0 + 1;
+            committer.finished.store(ticket.0 + 1, Ordering::Release);
         }
-        let (called, next) = state.end_turn();
+        let (called, next) = state.end_turn(committer.finished.load(Ordering::Acquire));
         drop(state);
         // The next one first: while it writes, the others go on with what they have to do.
         next.iter().chain(&called).for_each(Sleeper::call);
