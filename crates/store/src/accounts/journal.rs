@@ -120,6 +120,11 @@ impl Accounts {
         head(&self.read(), id)
     }
 
+    /// The same with the version of the accounts ([`Accounts::version`]), for who needs both with every request.
+    pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
+        self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
+    }
+
     /// Every journal there is.
     pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))

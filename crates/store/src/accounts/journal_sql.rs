@@ -6,6 +6,9 @@ statements! {
     for crate::migrations::ACCOUNTS;
     HEAD: "read how far a journal is",
         "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
+    HEAD_AND_VERSION: "read how far a journal is",
+        "select revision, last_number, horizon, wake, (select next from counter where name = 'version') \
+         from sealed_journal_head where account_id = $1";
     HEADS: "list the journals",
         "select account_id, revision, last_number, horizon, wake from sealed_journal_head order by account_id";
     DUE: "list the accounts that wait",
@@ -71,6 +74,7 @@ mod tests {
     fn the_statements_of_a_request_follow_the_keys() {
         let all = [
             HEAD,
+            HEAD_AND_VERSION,
             DUE,
             NEXT_WAKE,
             PUT_HEAD,
