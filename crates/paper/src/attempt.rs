@@ -97,7 +97,7 @@ impl Paper {
             kept.book = Some(book);
             return Ok(Attempt::Ahead(moment));
         }
-        let feed = self.feed(reader, moment)?;
+        let feed = self.feed_at(reader, moment, kept.version)?;
         feed.notice(&book.account);
         let desk = Desk::new(&feed, self.tables());
         // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
@@ -186,6 +186,7 @@ impl Paper {
     /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
     /// now, before anything that follows from it.
     pub(crate) fn current(&self, kept: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
+        kept.version = None;
         for _ in 0..TRIES_MAX {
             let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
@@ -195,7 +196,9 @@ impl Paper {
                 }
                 Some(mut book) => {
                     book.unwritten_names.clear();
-                    match self.accounts.journal_head(id)? {
+                    let (head, version) = self.accounts.journal_head_and_version(id)?.unzip();
+                    kept.version = version;
+                    match head {
                         head if head == book.head => return Ok(book),
                         Some(head) if book.is_behind(&head) => {
                             book.catch_up(&self.accounts, id, head)?.map(|pushes| (book, pushes))

@@ -27,7 +27,8 @@ pub(crate) struct AccountSlot {
 impl Default for AccountSlot {
     fn default() -> AccountSlot {
         let last_pushed = Arc::<LastPushed>::default();
-        let kept = AccountState { book: None, last_ticket: None, last_pushed: last_pushed.clone() };
+        let kept =
+            AccountState { book: None, last_ticket: None, version: None, last_pushed: last_pushed.clone() };
         AccountSlot { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
     }
 }
@@ -46,6 +47,8 @@ pub(crate) struct AccountState {
     pub(crate) book: Option<Book>,
     /// Of the last addition, also if its book is gone.
     pub(crate) last_ticket: Option<Ticket>,
+    /// Of the accounts, where it was read with the head for the request that holds this.
+    pub(crate) version: Option<i64>,
     pub(crate) last_pushed: Arc<LastPushed>,
 }
 

@@ -1,11 +1,13 @@
 //! Additions to journals, written together: while one transaction is on its way to the disk, others gather for the next one. So sixteen
 //! clients wait for the disk about as often as two, also if they share an account: an addition may follow one that is
-//! not written yet, and fails with it.
+//! not written yet, and fails with it. Whoever has written wakes those whose additions are written, and of the rest only the one who
+//! writes next.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 
 use market::Timestamp;
 use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, NamedRequest, StoreError};
@@ -88,7 +90,9 @@ pub(crate) struct Ticket(u64);
 pub(crate) struct Committer {
     listener: Arc<dyn Listener>,
     state: Mutex<State>,
-    changed: Condvar,
+    /// Everything before this ticket is written, or has failed. It changes under the lock of the state alone; whoever only wants to know
+    /// need not take that.
+    finished: AtomicU64,
 }
 
 #[derive(Default)]
@@ -97,14 +101,43 @@ struct State {
     /// In the order of their tickets.
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
-    /// Everything before this ticket is written, or has failed.
-    finished: u64,
+    /// Somebody writes, or has been woken to do so.
     is_writing: bool,
+    /// Those who wait while somebody else writes.
+    sleepers: Vec<Sleeper>,
+}
+
+/// A thread that waits for a ticket.
+struct Sleeper {
+    ticket: Ticket,
+    thread: Thread,
+    is_called: Arc<AtomicBool>,
+}
+
+impl Sleeper {
+    fn call(&self) {
+        self.is_called.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl State {
+    /// Those who have waited for what is finished now, and the one to whom the turn to write is handed over: whoever waits for the
+    /// oldest of the rest. If nobody does, the next one who waits for something writes.
+    fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
+        let (called, asleep) =
+            std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
+        self.sleepers = asleep;
+        let oldest = self.sleepers.iter().enumerate().min_by_key(|(_, sleeper)| sleeper.ticket);
+        let next = oldest.map(|(place, _)| place).map(|place| self.sleepers.swap_remove(place));
+        self.is_writing = next.is_some();
+        (called, next)
+    }
 }
 
 impl Committer {
     pub(crate) fn new(listener: Arc<dyn Listener>) -> Committer {
-        Committer { listener, state: Mutex::default(), changed: Condvar::new() }
+        Committer { listener, state: Mutex::default(), finished: AtomicU64::new(0) }
     }
 
     /// Puts an addition in line. To be called in the order in which additions follow from each other; then [`Committer::wait`].
@@ -124,7 +157,7 @@ impl Committer {
 
     /// Whether an addition is written or has failed.
     pub(crate) fn is_finished(&self, ticket: Ticket) -> bool {
-        self.lock().finished > ticket.0
+        self.finished.load(Ordering::Acquire) > ticket.0
     }
 
     /// Waits until somebody else's addition is written or has failed.
@@ -134,10 +167,13 @@ impl Committer {
 
     fn write_until(&self, accounts: &Accounts, ticket: Ticket) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        while state.finished <= ticket.0 {
+        while !self.is_finished(ticket) {
             if state.is_writing {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
+                state = self.sleep(state, ticket);
+                if self.is_finished(ticket) {
+                    break;
+                }
+                // Woken before it is finished: the turn was handed over.
             }
             state.is_writing = true;
             let count = state.waiting.len().min(TOGETHER_MAX);
@@ -147,6 +183,18 @@ impl Committer {
             state = self.lock();
         }
         state
+    }
+
+    /// Sleeps until a turn has ended after which the ticket is finished, or after which this thread is to write.
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, ticket: Ticket) -> MutexGuard<'a, State> {
+        let is_called = Arc::<AtomicBool>::default();
+        state.sleepers.push(Sleeper { ticket, thread: thread::current(), is_called: is_called.clone() });
+        drop(state);
+        // A parked thread may wake up for no reason.
+        while !is_called.load(Ordering::Acquire) {
+            thread::park();
+        }
+        self.lock()
     }
 
     /// Tells the listener what there is to tell.
@@ -249,194 +297,18 @@ impl Drop for Turn<'_> {
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
         }
-        let mut state = self.committer.lock();
+        let committer = self.committer;
+        let mut state = committer.lock();
         for ((ticket, _), outcome) in self.together.iter().zip(outcomes) {
             state.done.insert(*ticket, outcome);
-            state.finished = ticket.0 + 1;
+            committer.finished.store(ticket.0 + 1, Ordering::Release);
         }
-        state.is_writing = false;
-        self.committer.changed.notify_all();
+        let (called, next) = state.end_turn(committer.finished.load(Ordering::Acquire));
+        drop(state);
+        // The next one first: while it writes, the others go on with what they have to do.
+        next.iter().chain(&called).for_each(Sleeper::call);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Barrier;
-
-    use store::{AccountTerms, Credential, NewAccountRow};
-
-    use super::*;
-    use crate::listener::NoListener;
-
-    const NOW: Timestamp = Timestamp(1_700_000_000);
-
-    fn add(accounts: &Accounts, name: &str) -> AccountId {
-        let id = accounts.take_id().unwrap();
-        let terms = AccountTerms {
-            level: 0,
-            quota: None,
-            rate: None,
-            connections: 10,
-            floors: None,
-            read_only: false,
-            api_date: None,
-        };
-        let account = NewAccountRow {
-            name: name.to_owned(),
-            region: "ap".to_owned(),
-            role: "user".to_owned(),
-            created_at: NOW,
-            terms,
-            rights: Vec::new(),
-        };
-        let credential = Credential {
-            app_key: name.to_owned(),
-            account: id,
-            app_secret: vec![1],
-            token_hash: [u8::try_from(id.0 % 251).unwrap(); 32],
-            token_expires_at: NOW,
-            created_at: NOW,
-        };
-        let note = AuditNote { at: NOW, actor: "operator", reason: "a test" };
-        accounts.add(id, &account, &credential, &note).unwrap();
-        id
-    }
-
-    fn pending(account: AccountId, after: Option<JournalHead>, text: &str) -> Pending {
-        let entries = vec![(NOW, text.to_owned())];
-        let (last_pushed, is_void) = (Arc::default(), Arc::default());
-        let (wake, request, audit, pushes) = (None, None, None, Vec::new());
-        Pending { account, after, entries, horizon: NOW, wake, request, audit, pushes, last_pushed, is_void }
-    }
-
-    #[test]
-    fn additions_of_many_threads_are_all_written_each_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let ids: Vec<AccountId> =
-            (0..16).map(|number| add(&accounts, &format!("account {number}"))).collect();
-        let (committer, barrier) = (committer(), Barrier::new(ids.len()));
-        std::thread::scope(|scope| {
-            for id in &ids {
-                let (committer, accounts, barrier) = (&committer, &accounts, &barrier);
-                scope.spawn(move || {
-                    barrier.wait();
-                    let mut head = None;
-                    for number in 0..20 {
-                        let outcome = commit(committer, accounts, pending(*id, head, &number.to_string()));
-                        let AddOutcome::Added(now) = outcome.unwrap() else {
-                            panic!("it is the only writer")
-                        };
-                        head = Some(now);
-                    }
-                });
-            }
-        });
-        for id in ids {
-            let texts: Vec<String> =
-                accounts.journal_entries(id, 0).unwrap().into_iter().map(|entry| entry.text).collect();
-            assert_eq!(texts, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn one_that_is_stale_is_told_so() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let (ann, committer) = (add(&accounts, "ann"), committer());
-        let first = commit(&committer, &accounts, pending(ann, None, "a"));
-        assert!(matches!(first, Ok(AddOutcome::Added(_))), "{first:?}");
-        let late = pending(ann, None, "b");
-        let is_void = late.is_void.clone();
-        assert!(matches!(commit(&committer, &accounts, late), Ok(AddOutcome::Stale)));
-        assert!(is_void.load(Ordering::Acquire));
-    }
-
-    #[test]
-    fn one_may_follow_another_that_is_not_written_yet_and_fails_with_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let (ann, committer) = (add(&accounts, "ann"), committer());
-        let head =
-            |revision, last_number| Some(JournalHead { revision, last_number, horizon: NOW, wake: None });
-        let first = committer.enqueue(pending(ann, None, "a"));
-        let second = committer.enqueue(pending(ann, head(1, 1), "b"));
-        let stale = committer.enqueue(pending(ann, head(1, 1), "x"));
-        let on_stale = committer.enqueue(pending(ann, head(3, 3), "y"));
-        assert!(matches!(committer.wait(&accounts, on_stale), Ok(AddOutcome::Stale)));
-        assert!(matches!(committer.wait(&accounts, stale), Ok(AddOutcome::Stale)));
-        for ticket in [first, second] {
-            assert!(matches!(committer.wait(&accounts, ticket), Ok(AddOutcome::Added(_))));
-        }
-        assert_eq!(accounts.journal_head(ann).unwrap(), head(2, 2));
-    }
-
-    #[test]
-    fn what_follows_from_something_that_was_not_written_never_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let (ann, committer) = (add(&accounts, "ann"), committer());
-        let head =
-            |revision, last_number| Some(JournalHead { revision, last_number, horizon: NOW, wake: None });
-        // Another process has added one entry, too: the second addition would fit its journal.
-        let theirs = pending(ann, None, "theirs");
-        accounts.add_to_journals(&[theirs.addition()]).unwrap();
-        let first = pending(ann, None, "a");
-        let second = Pending { is_void: first.is_void.clone(), ..pending(ann, head(1, 1), "b") };
-        let third = Pending { is_void: first.is_void.clone(), ..pending(ann, head(1, 1), "c") };
-        let tickets = [first, second].map(|pending| committer.enqueue(pending));
-        for ticket in tickets {
-            assert!(matches!(committer.wait(&accounts, ticket), Ok(AddOutcome::Stale)));
-        }
-        assert!(matches!(commit(&committer, &accounts, third), Ok(AddOutcome::Stale)));
-        assert_eq!(accounts.journal_head(ann).unwrap(), head(1, 1));
-    }
-
-    #[test]
-    fn one_that_cannot_be_written_takes_what_follows_from_it_along_and_nobody_else() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let (ann, bob, committer) = (add(&accounts, "ann"), add(&accounts, "bob"), committer());
-        let long = pending(ann, None, &"x".repeat(100_000));
-        let after = JournalHead { revision: 1, last_number: 1, horizon: NOW, wake: None };
-        let next = Pending { is_void: long.is_void.clone(), ..pending(ann, Some(after), "b") };
-        let [long, next, other] =
-            [long, next, pending(bob, None, "c")].map(|pending| committer.enqueue(pending));
-        assert!(matches!(committer.wait(&accounts, other), Ok(AddOutcome::Added(_))));
-        assert!(matches!(committer.wait(&accounts, long), Err(CommitError::Store(_))));
-        assert!(matches!(committer.wait(&accounts, next), Ok(AddOutcome::Stale)));
-        assert_eq!(accounts.journal_head(ann).unwrap(), None);
-    }
-
-    /// A listener that cannot go on.
-    struct Panics;
-
-    impl Listener for Panics {
-        fn changed(&self, _: AccountId, _: &[Push]) {}
-
-        fn waits(&self, until: Timestamp) {
-            panic!("asked to wait until {until}");
-        }
-    }
-
-    #[test]
-    fn a_listener_that_panics_keeps_nobody_from_writing() {
-        let dir = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
-        let (ann, bob) = (add(&accounts, "ann"), add(&accounts, "bob"));
-        let committer = Committer::new(Arc::new(Panics));
-        for account in [ann, bob] {
-            let waits = Pending { wake: Some(NOW), ..pending(account, None, "a") };
-            assert!(matches!(commit(&committer, &accounts, waits), Ok(AddOutcome::Added(_))));
-        }
-    }
-
-    fn committer() -> Committer {
-        Committer::new(Arc::new(NoListener))
-    }
-
-    fn commit(committer: &Committer, accounts: &Accounts, pending: Pending) -> Outcome {
-        let ticket = committer.enqueue(pending);
-        committer.wait(accounts, ticket)
-    }
-}
+mod tests;

@@ -18,6 +18,7 @@ use trading::{
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 use crate::minutes::{Minutes, Part};
 use crate::rates::Rates;
+use crate::securities::Securities;
 
 /// What the feeds of all requests share.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Markets {
     pub(crate) history: History,
     pub(crate) minutes: Minutes,
     pub(crate) arrivals: Arrivals,
+    pub(crate) securities: Securities,
 }
 
 /// The markets for one request, at one state of the store.
@@ -74,7 +76,7 @@ impl<'a> StoreFeed<'a> {
     }
 
     fn part(&self, symbol: &Symbol, index: i64) -> Option<Arc<Part>> {
-        let Markets { history, minutes, arrivals } = self.markets;
+        let Markets { history, minutes, arrivals, .. } = self.markets;
         self.ask(|reader| {
             let part = minutes.part((history, arrivals), reader, (symbol, index), self.version, self.as_of);
             part.map(Some)
@@ -154,7 +156,7 @@ impl Feed for StoreFeed<'_> {
 
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security> {
         // Whatever has candles has a row, too.
-        let stored = self.ask(|reader| Ok(reader.view().security(symbol)?))?;
+        let stored = self.ask(|reader| Ok(self.markets.securities.get(reader, symbol, self.version)?))?;
         let board = stored.board.as_deref();
         let kind = match stored.kind {
             _ if symbol.is_us_option() => Kind::Option,

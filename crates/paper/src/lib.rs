@@ -33,6 +33,7 @@ mod orders;
 mod preview;
 mod rates;
 mod reason;
+mod securities;
 mod service;
 mod snapshot;
 mod statement_document;

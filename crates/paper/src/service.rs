@@ -22,6 +22,7 @@ use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
 use crate::orders::{Made, carry_out, check_texts};
 use crate::rates::Rates;
+use crate::securities::Securities;
 
 /// Accounts in memory at most; the rest is read again when it is asked for.
 const BOOKS_MAX: usize = 10_000;
@@ -135,7 +136,9 @@ impl Paper {
         tables: Tables,
         listener: Arc<dyn Listener>,
     ) -> Paper {
-        let markets = Markets { history, minutes: Minutes::default(), arrivals: Arrivals::default() };
+        let (minutes, arrivals, securities) =
+            (Minutes::default(), Arrivals::default(), Securities::default());
+        let markets = Markets { history, minutes, arrivals, securities };
         Paper {
             accounts,
             markets,
@@ -329,11 +332,22 @@ impl Paper {
         reader: &'a mut Reader,
         moment: Moment,
     ) -> Result<StoreFeed<'a>, StoreError> {
-        StoreFeed::new(&self.markets, reader, self.rates()?, moment.as_of)
+        self.feed_at(reader, moment, None)
     }
 
-    fn rates(&self) -> Result<Arc<Rates>, StoreError> {
-        let version = self.accounts.version()?;
+    /// The same where the version of the accounts may have been read for this request.
+    pub(crate) fn feed_at<'a>(
+        &'a self,
+        reader: &'a mut Reader,
+        moment: Moment,
+        version: Option<i64>,
+    ) -> Result<StoreFeed<'a>, StoreError> {
+        let version = version.map_or_else(|| self.accounts.version(), Ok)?;
+        StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
+    }
+
+    /// The exchange rates, as they were at a version of the accounts or are now.
+    fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
         let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == version {
             return Ok(known.1);

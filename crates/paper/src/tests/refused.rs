@@ -1,6 +1,6 @@
 use trading::{Command, Currency, Money, Quantity, Setting, Share, Side};
 
-use super::house::{House, limit, replay};
+use super::house::{House, MACHINE, limit, replay};
 use crate::{Audit, PaperError};
 
 const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
@@ -35,6 +35,51 @@ fn what_is_refused_leaves_an_account_that_nobody_has_used_as_it_was() {
     let order = service.submit(bare, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     assert_eq!(service.seen(bare, replay("10:00:20"), order), "NewStatus 0@- 999000.00");
     assert_eq!(service.heard().len(), 2, "of one order");
+}
+
+#[test]
+fn an_import_that_changes_a_security_counts_from_the_next_command_on() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let submit = |quantity| {
+        let command = Command::submit(limit(Side::Buy, quantity, "300.00"));
+        service.command(id, replay("10:00:15"), &command)
+    };
+    submit(200).unwrap();
+    assert_eq!(words(submit(250)), "quantity must be a multiple of 100");
+    let row = |lot| format!("symbol,name_en,currency,lot_size,board\n700.HK,Tencent,HKD,{lot},HKEquity\n");
+    house.import_file("securities.csv", &row(250));
+    submit(250).unwrap();
+    assert_eq!(words(submit(200)), "quantity must be a multiple of 250");
+    // What has nothing to do with it is a new version, too.
+    house.import(&["10:02 305.6 305.8 305 305.6 50000"]);
+    submit(250).unwrap();
+}
+
+#[test]
+fn a_rate_that_another_process_reports_counts_from_the_next_command_on() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let exchange = Command::Exchange { from: Currency::HKD, amount: Money::whole(800), to: Currency::USD };
+    let accounts = house.accounts();
+    let report = |rate: i64| {
+        let (currency, day) = ("USD".to_owned(), "2026-01-02".parse().unwrap());
+        let row = store::RateRow { currency, day, rate: rate * 100_000_000 };
+        let note = store::AuditNote { at: MACHINE, actor: "operator", reason: "a test" };
+        accounts.put_rates(&[row], &note).unwrap();
+    };
+    let dollars = || {
+        service.command(id, replay("10:00"), &exchange).map(|_| {
+            service
+                .read(id, replay("10:00"), |reading| reading.account.cash(Currency::USD).text().to_string())
+        })
+    };
+    service.command(id, replay("10:00"), &withdraw(1)).unwrap();
+    assert_eq!(dollars().unwrap_err().to_string(), "no rate for USD");
+    for (rate, held) in [(8, "100.00"), (4, "300.00")] {
+        report(rate);
+        assert_eq!(dollars().unwrap(), held);
+    }
 }
 
 #[test]

@@ -122,6 +122,11 @@ impl Accounts {
         head(&self.read(), id)
     }
 
+    /// The same with the version of the accounts ([`Accounts::version`]), for who needs both with every request.
+    pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
+        self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
+    }
+
     /// Every journal there is.
     pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
@@ -286,10 +291,17 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     if entries.iter().any(|(_, text)| text.len() > ENTRY_BYTES_MAX) {
         return Err(StoreError::unfit("an entry of a journal", "it is too long"));
     }
-    if head(db, *account)? != *after {
+    let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
+    let now = JournalHead {
+        // Whoever has read the journal has read all of it as long as the revision stays.
+        revision: revision.saturating_add(u64::from(!entries.is_empty())),
+        last_number: number.saturating_add(entries.len() as u64),
+        horizon: *horizon,
+        wake: *wake,
+    };
+    if !move_head(db, *account, after.as_ref(), &now)? {
         return Ok(AddOutcome::Stale);
     }
-    let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
     for (at, text) in *entries {
         number = number.saturating_add(1);
         db.run(sql::ADD_ENTRY, (account.0, signed(number), at.0, text))?;
@@ -301,10 +313,6 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     if let Some((event, note)) = audit {
         audit::write(db, Some(*account), event, note)?;
     }
-    // Whoever has read the journal has read all of it as long as the revision stays.
-    let revision = revision.saturating_add(u64::from(!entries.is_empty()));
-    let now = JournalHead { revision, last_number: number, horizon: *horizon, wake: *wake };
-    put_head(db, *account, &now)?;
     Ok(AddOutcome::Added(now))
 }
 
@@ -329,10 +337,33 @@ fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> R
     Ok(early)
 }
 
+/// Moves the head of a journal on, if it is the one that is said. Whether it was.
+fn move_head(
+    db: &Db,
+    id: AccountId,
+    from: Option<&JournalHead>,
+    to: &JournalHead,
+) -> Result<bool, StoreError> {
+    let Some(from) = from else {
+        let is_first = head(db, id)?.is_none();
+        if is_first {
+            put_head(db, id, to)?;
+        }
+        return Ok(is_first);
+    };
+    let [(revision, last, horizon, wake), (old_revision, old_last, old_horizon, old_wake)] =
+        [to, from].map(JournalHead::columns);
+    let row = (revision, last, horizon, wake, id.0, old_revision, old_last, old_horizon, old_wake);
+    if db.run(sql::MOVE_HEAD, row)? > 0 {
+        return Ok(true);
+    }
+    // Another head, or one that is not whole: reading it tells.
+    head(db, id).map(|_| false)
+}
+
 fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError> {
-    let JournalHead { revision, last_number, horizon, wake } = head;
-    let row = (id.0, signed(*revision), signed(*last_number), horizon.0, wake.map(|wake| wake.0));
-    db.run(sql::PUT_HEAD, row).map(drop)
+    let (revision, last_number, horizon, wake) = head.columns();
+    db.run(sql::PUT_HEAD, (id.0, revision, last_number, horizon, wake)).map(drop)
 }
 
 /// Revisions of one era differ by entries that were added, and by nothing else.
@@ -359,6 +390,11 @@ impl JournalHead {
             && self.revision >= other.revision
             && self.last_number >= other.last_number
             && self.horizon >= other.horizon
+    }
+
+    fn columns(&self) -> (i64, i64, i64, Option<i64>) {
+        let wake = self.wake.map(|wake| wake.0);
+        (signed(self.revision), signed(self.last_number), self.horizon.0, wake)
     }
 
     fn read(row: &Row<'_>, first: usize) -> Result<JournalHead, Fault> {

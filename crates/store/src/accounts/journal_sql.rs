@@ -6,6 +6,9 @@ statements! {
     for crate::migrations::ACCOUNTS;
     HEAD: "read how far a journal is",
         "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
+    HEAD_AND_VERSION: "read how far a journal is",
+        "select revision, last_number, horizon, wake, (select next from counter where name = 'version') \
+         from sealed_journal_head where account_id = $1";
     HEADS: "list the journals",
         "select account_id, revision, last_number, horizon, wake from sealed_journal_head order by account_id";
     DUE: "list the accounts that wait",
@@ -15,6 +18,9 @@ statements! {
         "insert into journal_head (account_id, revision, last_number, horizon, wake) values ($1, $2, $3, $4, $5) \
          on conflict (account_id) do update set revision = excluded.revision, last_number = excluded.last_number, \
             horizon = excluded.horizon, wake = excluded.wake";
+    MOVE_HEAD: "note how far a journal has come",
+        "update journal_head set revision = $1, last_number = $2, horizon = $3, wake = $4 \
+         where account_id = $5 and revision = $6 and last_number = $7 and horizon = $8 and wake is not distinct from $9";
 
     ENTRIES: "read a journal",
         "select number, at, entry from sealed_journal where account_id = $1 and number > $2 order by number limit $3";
@@ -68,9 +74,11 @@ mod tests {
     fn the_statements_of_a_request_follow_the_keys() {
         let all = [
             HEAD,
+            HEAD_AND_VERSION,
             DUE,
             NEXT_WAKE,
             PUT_HEAD,
+            MOVE_HEAD,
             ENTRIES,
             ENTRIES_BETWEEN,
             INSTANT,

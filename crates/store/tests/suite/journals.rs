@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use market::Timestamp;
 use store::{
     AccountId, Accounts, AddOutcome, Addition, AuditFilter, Existing, JournalHead, NamedRequest, Restore,
-    Rewind, RewindOutcome,
+    Rewind, RewindOutcome, StoreError,
 };
 
 use crate::accounts::{add, note};
@@ -134,6 +134,64 @@ fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
     let outcomes = accounts.add_to_journals(&[addition(ann, Some(stale)), addition(bob, None)]).unwrap();
     assert!(matches!(outcomes[..], [AddOutcome::Stale, AddOutcome::Added(_)]), "{outcomes:?}");
     assert_eq!((texts(&accounts, ann), texts(&accounts, bob)), ("1 a".to_owned(), "1 c".to_owned()));
+}
+
+#[test]
+fn an_addition_follows_from_a_head_in_every_part_of_it() {
+    let (_dir, accounts, ann) = open();
+    let next = entries(&[(3, "b")]);
+    let addition = |after, wake| Addition {
+        account: ann,
+        after: Some(after),
+        entries: &next,
+        horizon: at(3),
+        wake,
+        request: None,
+        audit: None,
+    };
+    let mut head = added(write(&accounts, ann, None, &[(0, "a")]));
+    // From none to none, to one, to another, and back to none.
+    for wake in [None, Some(at(7)), Some(at(8)), None] {
+        let others = [
+            JournalHead { revision: head.revision + 1, ..head },
+            JournalHead { last_number: head.last_number + 1, ..head },
+            JournalHead { horizon: at(2), ..head },
+            JournalHead { wake: Some(at(9)), ..head },
+            // None where there is one.
+            JournalHead { wake: head.wake.is_none().then(|| at(6)), ..head },
+        ];
+        for other in others {
+            let outcomes = accounts.add_to_journals(&[addition(other, wake)]).unwrap();
+            assert_eq!(outcomes, [AddOutcome::Stale], "{other:?} instead of {head:?}");
+        }
+        assert_eq!(accounts.journal_head(ann).unwrap(), Some(head));
+        head = added(accounts.add_to_journals(&[addition(head, wake)]).unwrap()[0]);
+        assert_eq!(accounts.journal_head(ann).unwrap(), Some(head));
+    }
+    assert_eq!((head.last_number, head.wake), (5, None));
+}
+
+#[test]
+fn a_head_that_is_not_whole_is_damage_and_no_other_past() {
+    for damage in ["revision = 7", "wake = 1", "seal = 0"] {
+        let (dir, accounts, ann) = open();
+        let head = added(write(&accounts, ann, None, &[(0, "a")]));
+        let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
+        assert_eq!(conn.execute(&format!("update journal_head set {damage}"), []).unwrap(), 1);
+        drop(conn);
+        let addition = Addition {
+            account: ann,
+            after: Some(head),
+            entries: &entries(&[(1, "b")]),
+            horizon: at(1),
+            wake: None,
+            request: None,
+            audit: None,
+        };
+        let error = accounts.add_to_journals(&[addition]).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{damage}: {error:?}");
+        assert_eq!(texts(&accounts, ann), "1 a");
+    }
 }
 
 #[test]
