@@ -115,12 +115,13 @@ impl Calendar {
     /// What kind of trading day a date is, or `None` when the market is closed. Dates the calendar does not cover
     /// count as full days on weekdays.
     pub fn kind(&self, date: Date) -> Option<DayKind> {
-        if !self.covers(date) {
-            let weekday = date.weekday().to_monday_zero_offset() < 5;
-            return weekday.then_some(DayKind::Full);
+        match usize::try_from(days_of_date(date) - self.first) {
+            Ok(offset) if date <= self.valid_through => self.days.get(offset).copied().flatten(),
+            _ => {
+                let weekday = date.weekday().to_monday_zero_offset() < 5;
+                weekday.then_some(DayKind::Full)
+            }
         }
-        let offset = usize::try_from(days_of_date(date) - self.first).ok()?;
-        self.days.get(offset).copied().flatten()
     }
 
     /// The last trading day on or before a date. Every market opens at least once in three weeks.

@@ -148,7 +148,7 @@ impl Symbol {
 
     pub fn ticker(&self) -> &str {
         // The region is always the last three bytes, dot included.
-        self.text.rsplit_once('.').map_or("", |(ticker, _)| ticker)
+        self.text.len().checked_sub(3).and_then(|end| self.text.get(..end)).unwrap_or_default()
     }
 
     pub fn region(&self) -> Region {

@@ -147,6 +147,15 @@ impl Zone {
 
     /// A wall clock reading far from any clock change, or a guess at one that is near.
     fn settled(&self, wall: i64) -> Result<Timestamp, Timestamp> {
+        let after = self.offsets.partition_point(|(from, _)| *from <= wall);
+        let known = after.checked_sub(1).and_then(|last| self.offsets.get(last));
+        // Two days from both ends of an offset, no clock change is near whatever the hour: one search instead of three.
+        if let Some((from, offset)) = known
+            && from + 2 * DAY <= wall
+            && self.offsets.get(after).is_none_or(|(until, _)| wall + 2 * DAY < *until)
+        {
+            return Ok(Timestamp(wall - offset));
+        }
         let guess = Timestamp(wall - self.offset(Timestamp(wall)));
         // The offset changes at most by hours, so the day around the guess decides whether a change is near.
         let (before, after) = (self.offset(Timestamp(guess.0 - DAY)), self.offset(Timestamp(guess.0 + DAY)));

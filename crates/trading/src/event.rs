@@ -485,33 +485,39 @@ impl Event {
         }
     }
 
-    /// The states an order goes through by an event, given the one it was in and whether anything was executed. Each is a
-    /// row of its history and a push.
-    pub(crate) fn stages(&self, before: OrderStatus, executed: bool, is_done: bool) -> Vec<OrderStatus> {
+    /// The states an order goes through by an event, given the one it was in and whether anything was executed: those it
+    /// passes, and the one it stays in. Each is a row of its history and a push.
+    pub(crate) fn stages(
+        &self,
+        before: OrderStatus,
+        executed: bool,
+        is_done: bool,
+    ) -> (&'static [OrderStatus], Option<OrderStatus>) {
         use OrderStatus::*;
         let is_reported = matches!(before, New | PartialFilled);
         let ended = if executed { PartialWithdrawal } else { Canceled };
-        match self {
+        let (passed, last): (&'static [OrderStatus], OrderStatus) = match self {
             Event::Accepted(accepted) => accepted_stages(accepted.standing.status),
             Event::Activated { standing, .. } => accepted_stages(standing.status),
-            Event::Rejected { .. } => vec![Rejected],
-            Event::Reported { .. } => vec![WaitToNew, New],
-            Event::Watching { .. } => vec![VarietiesNotReported],
-            Event::Released(_) => vec![New],
-            Event::Filled(_) => vec![if is_done { Filled } else { PartialFilled }],
-            Event::Replaced { .. } if is_reported => vec![WaitToReplace, PendingReplace, before],
-            Event::Replaced { .. } => vec![before],
-            Event::Canceled { reason: None, .. } if is_reported => vec![WaitToCancel, PendingCancel, ended],
-            Event::Canceled { .. } => vec![ended],
-            Event::Expired { .. } => vec![Expired],
-            _ => Vec::new(),
-        }
+            Event::Rejected { .. } => (&[], Rejected),
+            Event::Reported { .. } => (&[WaitToNew], New),
+            Event::Watching { .. } => (&[], VarietiesNotReported),
+            Event::Released(_) => (&[], New),
+            Event::Filled(_) => (&[], if is_done { Filled } else { PartialFilled }),
+            Event::Replaced { .. } if is_reported => (&[WaitToReplace, PendingReplace], before),
+            Event::Replaced { .. } => (&[], before),
+            Event::Canceled { reason: None, .. } if is_reported => (&[WaitToCancel, PendingCancel], ended),
+            Event::Canceled { .. } => (&[], ended),
+            Event::Expired { .. } => (&[], Expired),
+            _ => return (&[], None),
+        };
+        (passed, Some(last))
     }
 }
 
-fn accepted_stages(status: OrderStatus) -> Vec<OrderStatus> {
+fn accepted_stages(status: OrderStatus) -> (&'static [OrderStatus], OrderStatus) {
     match status {
-        OrderStatus::New => vec![OrderStatus::WaitToNew, OrderStatus::New],
-        parked => vec![parked],
+        OrderStatus::New => (&[OrderStatus::WaitToNew], OrderStatus::New),
+        parked => (&[], parked),
     }
 }

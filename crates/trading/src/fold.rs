@@ -196,16 +196,17 @@ impl Account {
         let before = order.status();
         let sequence = sequence.max(change_order(order, event, at));
         let is_done = order.remaining().is_zero();
-        let stages = event.stages(before, order.executed.is_positive(), is_done);
-        for stage in &stages {
-            let row = history_row(order, event, *stage, at);
+        let (passed, last) = event.stages(before, order.executed.is_positive(), is_done);
+        let rows = order.history.len();
+        for stage in passed.iter().copied().chain(last) {
+            let row = history_row(order, event, stage, at);
             order.history.push(row);
         }
-        if let Some(last) = stages.last() {
-            order.standing.status = *last;
+        if let Some(last) = last {
+            order.standing.status = last;
             order.updated_at = at;
         }
-        let gained = stages.len();
+        let gained = order.history.len() - rows;
         let is_final = order.status().is_final();
         self.last_sequence = sequence;
         self.apply_to_grid_of(id, event);

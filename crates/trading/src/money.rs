@@ -293,6 +293,10 @@ impl Fraction {
         if below == 0 || above == 0 {
             return Fraction::ZERO;
         }
+        // Nothing to reduce: every step of an average cost multiplies by a whole number.
+        if below == 1 {
+            return Fraction::whole(above);
+        }
         let divisor = gcd(above.unsigned_abs(), below.unsigned_abs());
         let divisor = i128::try_from(divisor).unwrap_or(1) * below.signum();
         let (above, below) = (above / divisor, below / divisor);

@@ -33,7 +33,13 @@ impl<'a> Work<'a> {
 
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
         let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
-        self.outcome.pushes.extend(self.account.take_in(&entry));
+        let mut pushes = self.account.take_in(&entry);
+        // Mostly one entry is all there is, and its messages need no other place.
+        if self.outcome.pushes.is_empty() {
+            self.outcome.pushes = pushes;
+        } else {
+            self.outcome.pushes.append(&mut pushes);
+        }
         self.outcome.entries.push(entry);
     }
 

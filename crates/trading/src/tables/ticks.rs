@@ -9,12 +9,17 @@ use crate::words::Kind;
 /// lower one (US: 1.00 already steps 0.01).
 #[derive(Clone, Debug)]
 pub struct TickTable {
-    /// By market and by what the rows are for, then ascending by date.
-    dated: BTreeMap<(Market, For), Vec<(Date, Ticks)>>,
+    /// Of single securities. They win over those of their kind.
+    own: BTreeMap<Symbol, Eras>,
+    /// By market and kind; those without a kind are for every security of the market.
+    shared: BTreeMap<(Market, Option<Kind>), Eras>,
 }
 
-/// Which securities rows are for; the later one here wins.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Ascending by date.
+type Eras = Vec<(Date, Ticks)>;
+
+/// Which securities rows are for.
+#[derive(Clone, Debug)]
 enum For {
     Every,
     Kind(Kind),
@@ -47,10 +52,16 @@ const OPEN: i64 = i64::MAX;
 
 impl TickTable {
     pub fn parse(file: &str, text: &str) -> Result<TickTable, TableError> {
-        let mut dated: BTreeMap<(Market, For), Vec<(Date, Ticks)>> = BTreeMap::new();
+        let (mut own, mut shared) = (BTreeMap::<Symbol, Eras>::new(), BTreeMap::<_, Eras>::new());
         for row in &rows(file, text, HEADER)? {
-            let (key, from, band, includes) = read_row(row)?;
-            let eras = dated.entry(key).or_default();
+            let ((market, whom), from, band, includes) = read_row(row)?;
+            let eras = match whom {
+                For::Every => shared.entry((market, None)).or_default(),
+                For::Kind(kind) => shared.entry((market, Some(kind))).or_default(),
+                // Rows of a market are not for the securities of another.
+                For::Symbol(symbol) if symbol.market() != market => continue,
+                For::Symbol(symbol) => own.entry(symbol).or_default(),
+            };
             match eras.last_mut() {
                 Some((date, ticks)) if *date == from => ticks.append(row, band, includes)?,
                 Some((date, _)) if *date > from => return Err(row.wrong("dates of one table must ascend")),
@@ -58,25 +69,26 @@ impl TickTable {
             }
         }
         for market in [Market::Hk, Market::Us] {
-            if !dated.contains_key(&(market, For::Every)) {
+            if !shared.contains_key(&(market, None)) {
                 let problem = format!("{market}: no rows for every security (*)");
                 return Err(TableError { file: file.to_owned(), line: 0, problem });
             }
         }
-        Ok(TickTable { dated })
+        Ok(TickTable { own, shared })
     }
 
     /// The steps of a security on a trading date.
     pub fn of(&self, symbol: &Symbol, kind: Kind, date: Date) -> &Ticks {
-        let market = symbol.market();
-        let find = |key: For| {
-            let eras = self.dated.get(&(market, key))?;
-            eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
-        };
-        let has_symbols = self.dated.keys().any(|(_, key)| matches!(key, For::Symbol(_)));
-        let own = has_symbols.then(|| find(For::Symbol(symbol.clone()))).flatten();
-        own.or_else(|| find(For::Kind(kind))).or_else(|| find(For::Every)).unwrap_or(&NO_TICKS)
+        let of =
+            |kind: Option<Kind>| self.shared.get(&(symbol.market(), kind)).and_then(|eras| at(eras, date));
+        let own = self.own.get(symbol).and_then(|eras| at(eras, date));
+        own.or_else(|| of(Some(kind))).or_else(|| of(None)).unwrap_or(&NO_TICKS)
     }
+}
+
+/// The steps that hold on a date.
+fn at(eras: &Eras, date: Date) -> Option<&Ticks> {
+    eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
 }
 
 /// What a market without any table has: parsing makes sure that none of those traded is one.
