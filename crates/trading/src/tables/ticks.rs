@@ -58,8 +58,9 @@ impl TickTable {
             let eras = match whom {
                 For::Every => shared.entry((market, None)).or_default(),
                 For::Kind(kind) => shared.entry((market, Some(kind))).or_default(),
-                // Rows of a market are not for the securities of another.
-                For::Symbol(symbol) if symbol.market() != market => continue,
+                For::Symbol(symbol) if symbol.market() != market => {
+                    return Err(row.wrong(format!("{symbol} is not a security of {market}")));
+                }
                 For::Symbol(symbol) => own.entry(symbol).or_default(),
             };
             match eras.last_mut() {

@@ -34,6 +34,7 @@ fn tick_tables() {
         "ticks.csv:2: a band ends above where it begins, and its tick is above zero",
     );
     wrong("HK,bond,-,0,1,0.01,upper", "ticks.csv:2: \"bond\" is not a kind");
+    wrong("HK,AAPL.US,-,0,1,0.01,upper", "ticks.csv:2: AAPL.US is not a security of HK");
     wrong("HK,*,soon,0,1,0.01,upper", "ticks.csv:2: \"soon\" is not a date");
     wrong("XX,*,-,0,1,0.01,upper", "ticks.csv:2: \"XX\" is not a market");
     wrong("HK,*,-,0,1,-0.01,upper", "ticks.csv:2: tick \"-0.01\" is not a decimal of at most 6 decimals");
