@@ -96,7 +96,7 @@ class Surface(unittest.TestCase):
     def setUpClass(cls):
         cls.server, cls.generous = harness.shared()
         # Only an account that holds something may write topics.
-        cls.server.request("GET", "/v1/asset/account", cls.generous)
+        cls.server.request("GET", "/v1/asset/stock", cls.generous)
         cls.american = cls.server.account("american", "--region", "us", "--rate", "unlimited", "--quota", "1000")
 
     def outcome(self, opened, context, method):

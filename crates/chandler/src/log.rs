@@ -10,9 +10,9 @@ use crate::failure::{Failure, usage};
 use crate::terminal;
 
 /// The parts that log: our crates, and the lines of requests.
-const PARTS: [&str; 12] = [
-    "access", "block", "chandler", "files", "history", "market", "paper", "requests", "server", "store",
-    "trading", "wire",
+const PARTS: [&str; 13] = [
+    "access", "block", "chandler", "files", "history", "market", "paper", "requests", "server", "social",
+    "store", "trading", "wire",
 ];
 
 /// Begins to log. Once for each process: a second call changes nothing.

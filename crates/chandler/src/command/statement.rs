@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
-use market::{Date, parse_date};
 use paper::StatementDocument;
 use serde_json::Value;
 use trading::statement::StatementKind;
 
+use super::time::date;
 use super::trade::shown::{self, grouped, rows, text};
 use super::trade::{Source, StatementsQuestion, Whose};
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
 
@@ -106,10 +106,6 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 
 fn kind(monthly: bool) -> StatementKind {
     if monthly { StatementKind::Monthly } else { StatementKind::Daily }
-}
-
-fn date(text: &str) -> Result<Date, Failure> {
-    parse_date(text).map_err(|_| usage(format!("{text:?} is not a date: write it as 2026-03-18")))
 }
 
 impl List {

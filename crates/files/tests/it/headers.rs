@@ -142,7 +142,7 @@ fn a_map_that_names_a_missing_column_is_refused() {
 fn option_texts_are_checked() {
     use files::{Field, Ratio, Scale, Stamp};
     assert!(Field::parse_map("when").is_err());
-    assert!(Field::parse_map("price=close").is_err());
+    assert!(Field::parse_map("cost=close").is_err());
     for wrong in ["0", "-1", "x", "1e30", ""] {
         assert!(wrong.parse::<Ratio>().is_err(), "{wrong}");
     }

@@ -9,8 +9,15 @@ const NOW: Timestamp = Timestamp(1_700_000_000);
 
 fn add(accounts: &Accounts, name: &str) -> AccountId {
     let id = accounts.take_id().unwrap();
-    let terms =
-        AccountTerms { level: 0, quota: None, rate: None, connections: 10, floors: None, read_only: false, api_date: None };
+    let terms = AccountTerms {
+        level: 0,
+        quota: None,
+        rate: None,
+        connections: 10,
+        floors: None,
+        read_only: false,
+        api_date: None,
+    };
     let account = NewAccountRow {
         name: name.to_owned(),
         region: "ap".to_owned(),

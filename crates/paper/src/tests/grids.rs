@@ -208,7 +208,7 @@ fn lists_are_cut_into_pages_newest_first() {
         assert_eq!(orders(Some(first), 1, 10), (vec![Side::Buy, Side::Sell], false));
         assert_eq!(orders(None, 1, 1), (vec![Side::Buy], true));
         assert_eq!(orders(Some(second), 1, 10), (vec![], false));
-        assert_eq!(orders(Some(GridId::of(1, 1)), 1, 10), (vec![], false));
+        assert_eq!(orders(Some(GridId::of(1, 9)), 1, 10), (vec![], false));
 
         let history = |before, limit| {
             let page = grid_history(account.grid(second).unwrap(), before, limit);

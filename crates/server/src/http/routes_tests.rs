@@ -100,7 +100,7 @@ fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
 #[test]
 fn paths_for_programs_are_known_by_their_first_segment() {
     let roots: Vec<&str> = PROGRAM_ROOTS.iter().copied().collect();
-    assert_eq!(roots, [".well-known", "content", "oauth2", "quote", "udf", "v1", "v2", "v3"]);
+    assert_eq!(roots, [".well-known", "content", "files", "oauth2", "quote", "udf", "v1", "v2", "v3"]);
     for (path, is) in [
         ("/v1", true),
         ("//quote/nothing", true),

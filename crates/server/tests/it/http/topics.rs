@@ -58,7 +58,7 @@ impl Hall {
 /// An account that has been opened, with what every account begins with.
 async fn trader(server: &Running, name: &str) -> Created {
     let account = server.account(name, Terms::default());
-    data(&server.get("/v1/asset/account", &account).await);
+    data(&server.get("/v1/asset/stock", &account).await);
     account
 }
 
@@ -266,7 +266,7 @@ async fn only_an_opened_account_that_holds_something_may_write() {
         assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), account).await["item"]["id"], json!(topic));
     }
     // Asking whether it may write has not opened the account.
-    let opened = hall.server.get("/v1/asset/account", &new).await;
+    let opened = hall.server.get("/v1/asset/stock", &new).await;
     assert_eq!(opened.status, 200);
     hall.write(&new, json!({"body": "now it may"})).await;
 }
