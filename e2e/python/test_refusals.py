@@ -111,7 +111,7 @@ class Refusals(unittest.TestCase):
     def test_what_is_not_offered_says_so(self):
         for transport in TRANSPORTS:
             quotes = self.server.quotes(self.generous, transport)
-            calls = [(quotes.depth, "9001.HK"), (quotes.trades, "9001.HK", 10)]
+            calls = [(quotes.depth, "9001.HK"), (quotes.brokers, "9001.HK")]
             calls.append((quotes.subscribe, ["9001.HK"], [SubType.Quote]))
             for call, *arguments in calls:
                 with self.assertRaises(OpenApiException) as caught:
