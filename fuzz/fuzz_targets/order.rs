@@ -44,7 +44,9 @@ fuzz_target!(|body: &[u8]| {
     if !run(&mut account, &Command::submit(terms.clone()), NOW) {
         return;
     }
-    let id = account.orders()[0].id;
+    let Some(id) = account.orders().last().map(|order| order.id) else {
+        panic!("an order that was taken is listed")
+    };
     let changes = Changes { quantity: terms.quantity, price: terms.price, ..Changes::default() };
     run(&mut account, &Command::Replace { id, changes: Box::new(changes) }, NOW + 20);
     entries.extend(desk.advance(&mut account, Timestamp(NOW + 3 * 86_400)).entries);
