@@ -101,7 +101,6 @@ struct State {
     /// In the order of their tickets.
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
-    /// Somebody writes, or has been woken to do so.
     is_writing: bool,
     /// Those who wait while somebody else writes.
     sleepers: Vec<Sleeper>,
@@ -122,15 +121,15 @@ impl Sleeper {
 }
 
 impl State {
-    /// Those who have waited for what is finished now, and the one to whom the turn to write is handed over: whoever waits for the
-    /// oldest of the rest. If nobody does, the next one who waits for something writes.
+    /// Those who have waited for what is finished now, and one more who is to write if nobody does by then: whoever waits for the oldest of
+    /// the rest. A thread that is awake may be quicker, and the disk does not wait for somebody to wake up.
     fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
         let (called, asleep) =
             std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
         self.sleepers = asleep;
         let oldest = self.sleepers.iter().enumerate().min_by_key(|(_, sleeper)| sleeper.ticket);
         let next = oldest.map(|(place, _)| place).map(|place| self.sleepers.swap_remove(place));
-        self.is_writing = next.is_some();
+        self.is_writing = false;
         (called, next)
     }
 }
@@ -170,10 +169,7 @@ impl Committer {
         while !self.is_finished(ticket) {
             if state.is_writing {
                 state = self.sleep(state, ticket);
-                if self.is_finished(ticket) {
-                    break;
-                }
-                // Woken before it is finished: the turn was handed over.
+                continue;
             }
             state.is_writing = true;
             let count = state.waiting.len().min(TOGETHER_MAX);
@@ -185,7 +181,7 @@ impl Committer {
         state
     }
 
-    /// Sleeps until a turn has ended after which the ticket is finished, or after which this thread is to write.
+    /// Sleeps until a turn has ended after which the ticket is finished, or after which this thread may be the one to write.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, ticket: Ticket) -> MutexGuard<'a, State> {
         let is_called = Arc::<AtomicBool>::default();
         state.sleepers.push(Sleeper { ticket, thread: thread::current(), is_called: is_called.clone() });
