@@ -152,14 +152,24 @@ function watchPage() {
   // its own box, in a tree of the browser's: such a part has no node, and lies on an input.
   const isTyped = ({ node, currentRect: { x, y, width, height } }) =>
     !node && document.elementsFromPoint(x + width / 2, y + height / 2).some((one) => one.matches('input, textarea'));
+  // A window of another size is laid out anew, for a picture of a whole page too. The browser takes that for expected for half a second,
+  // which a slow machine exceeds before the frame is drawn.
+  let [resized, settled] = [Infinity, -Infinity];
+  addEventListener('resize', () => {
+    [resized, settled] = [performance.now(), Infinity];
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      settled = performance.now();
+    }));
+  });
+  const isOfWindow = (time) => time >= resized && time < settled;
   new PerformanceObserver((list) => {
-    for (const { value, hadRecentInput, sources } of list.getEntries()) {
+    for (const { value, hadRecentInput, sources, startTime } of list.getEntries()) {
       const box = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ');
       const moved = sources
         .map(({ node, previousRect: from, currentRect: to }) => `${node?.id || node?.className || node?.nodeName} from ${box(from)} to ${box(to)}`)
         .join(', ');
       const isOwn = sources.length > 0 && sources.every(isTyped);
-      if (!hadRecentInput && !isOwn && value > 0) console.error(`layout shift of ${value}: ${moved}`);
+      if (!hadRecentInput && !isOwn && !isOfWindow(startTime) && value > 0) console.error(`layout shift of ${value}: ${moved}`);
     }
   }).observe({ type: 'layout-shift', buffered: true });
 }
