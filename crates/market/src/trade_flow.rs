@@ -5,7 +5,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, Trades, Turnover, Venue};
+use crate::{
+    Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Turnover, Venue,
+};
 
 /// A trade that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,22 +31,31 @@ impl FlowTrade {
         mut each: impl FnMut(FlowTrade),
     ) {
         let (mut hours, mut ticks) = (TradeHours::new(venue), TickRule::default());
-        for trade in trades.iter().take_while(|trade| trade.time <= through) {
-            let Ok(place) = hours.place(trade.time) else { continue };
+        let known = trades.within(i64::MIN..through.0.saturating_add(1)).end;
+        let mut next = 0;
+        // Minute by minute: a busy one has hundreds of trades.
+        while let Some(&first) = trades.time.get(next..known).and_then(<[i64]>::first) {
+            let begin = next;
+            let Ok((place, until)) = hours.place_until(Timestamp(first)) else {
+                next += 1;
+                continue;
+            };
+            next = trades.within(i64::MIN..until.0).end.min(known);
             let regular = place.day == day && place.session == Session::Intraday;
             let Some(minute) = place.minute.filter(|_| regular) else { continue };
-            if trade.kind.effect(venue.market(), place.session) != TradeEffect::PriceAndVolume {
-                continue;
-            }
-            let by_tick = ticks.see(trade.price.0);
-            let side = match trade.direction {
-                TradeDirection::Up => Some(true),
-                TradeDirection::Down => Some(false),
-                TradeDirection::Neutral => None,
-                TradeDirection::Untold => by_tick,
-            };
-            if let Some(is_inflow) = side {
-                each(FlowTrade { time: trade.time, minute, amount: trade.amount(), is_inflow });
+            let counts =
+                |kind: TradeType| kind.effect(venue.market(), place.session) == TradeEffect::PriceAndVolume;
+            for trade in trades.iter_rows(begin..next).filter(|trade| counts(trade.kind)) {
+                let by_tick = ticks.see(trade.price.0);
+                let side = match trade.direction {
+                    TradeDirection::Up => Some(true),
+                    TradeDirection::Down => Some(false),
+                    TradeDirection::Neutral => None,
+                    TradeDirection::Untold => by_tick,
+                };
+                if let Some(is_inflow) = side {
+                    each(FlowTrade { time: trade.time, minute, amount: trade.amount(), is_inflow });
+                }
             }
         }
     }
@@ -186,15 +197,14 @@ pub struct CapitalBySize {
 }
 
 impl CapitalBySize {
+    /// Without a branch: no processor can foretell the size of the next trade.
     fn add(&mut self, classes: CapitalClasses, amount: i64) {
-        let sum = if amount >= classes.large {
-            &mut self.large
-        } else if amount >= classes.medium {
-            &mut self.medium
-        } else {
-            &mut self.small
-        };
-        sum.0 += i128::from(amount);
+        let large = amount >= classes.large;
+        let medium = !large && amount >= classes.medium;
+        let part = |counts: bool| i128::from(if counts { amount } else { 0 });
+        self.large.0 += part(large);
+        self.medium.0 += part(medium);
+        self.small.0 += part(!large && !medium);
     }
 
     pub fn sum(&self) -> Turnover {
