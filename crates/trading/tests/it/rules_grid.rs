@@ -124,6 +124,20 @@ fn candles_that_do_not_count() {
 }
 
 #[test]
+fn candles_that_came_together_are_played_one_after_the_other() {
+    // Each is within reach only of the base that the one before it has made.
+    check_candles(
+        "",
+        "10:01 300 301 300 301 50000 late 10:05; 10:02 300.8 300.8 300 300 50000 late 10:05; \
+         10:03 300.2 300.8 299.4 300 50000 late 10:05; 10:04 299.8 301 299.8 301 50000 late 10:05",
+        "> 301 Sell 100 level
+        > 300 Buy 100 level
+        > 301 Sell 100 level
+        > base 301",
+    );
+}
+
+#[test]
 fn outside_of_the_bounds_it_sleeps_until_it_is_triggered() {
     check_candles(
         "",
