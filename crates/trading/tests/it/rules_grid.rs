@@ -342,6 +342,23 @@ fn what_its_orders_are() {
 }
 
 #[test]
+fn a_limit_from_the_depth_is_one_tick_at_least() {
+    // Four ticks below 0.0004 is nothing.
+    let mut player = play(
+        "clock US
+        mark AAPL.US 0.0003
+        candle AAPL.US 10:01 0.0003 0.0004 0.0003 0.0004 10000
+        given position AAPL.US 100 1
+        10:00 grid AAPL.US base 0.0003 spread 0.0001 0.0001 quantity 10 price 0.0001 0.001 hold 10 200 depth -5 0
+        10:02 now",
+    );
+    assert_eq!(
+        player.line("10:02 detail #1"),
+        ["#1 LO Day RTH_ONLY NewStatus price 0.0001 0 of 10 at 0 fees 0.00"]
+    );
+}
+
+#[test]
 fn extended_hours_are_watched_when_they_are_asked_for() {
     let script = |options: &str| {
         format!(
