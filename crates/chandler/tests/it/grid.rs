@@ -225,6 +225,7 @@ fn what_is_wrong_is_said_by_its_flag() {
             2,
             "--sell-type: \"MO\" is not a type: write one of GMO, GLO, GTG",
         ),
+        (submit(&["--spread", "0.0000004"]), 2, "--spread-up: \"0.0000004\" has more than 6 decimals"),
         (submit(&["--spread", "1", "--sell-depth", "6"]), 1, "--sell-depth must be from -5 to 5"),
         (submit(&["--spread", "1", "--currency", "USD"]), 1, "--currency must be HKD"),
         (submit(&["--spread", "1", "--currency", "dollars"]), 2, "--currency"),
