@@ -11,7 +11,7 @@ mod numbers;
 mod sheet;
 mod widths;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use paper::StatementDocument;
 
@@ -28,6 +28,13 @@ pub fn statement_pdf(
     font: Option<&Path>,
 ) -> Result<Vec<u8>, PdfError> {
     typeset(document, Language::parse(language), font)
+}
+
+/// The font that Chinese would be set in: the operator's file, if there is one, or one of the usual ones; else what is wrong.
+pub fn statement_font(named: Option<&Path>) -> Result<PathBuf, PdfError> {
+    let file = FontFile::find(named)?;
+    file.face(Language::ZhCn)?;
+    Ok(file.path().to_owned())
 }
 
 pub(crate) fn typeset(
@@ -107,6 +114,8 @@ mod tests {
         assert!(told().starts_with("cannot read the font "), "{}", told());
         std::fs::write(&path, b"not a font").unwrap();
         assert!(told().ends_with("font.ttf is no font that can be embedded"), "{}", told());
+        assert_eq!(statement_font(Some(&path)).unwrap_err().to_string(), told());
+        assert!(statement_font(None).unwrap().is_file(), "`setup.sh` installs one");
     }
 
     #[test]
