@@ -84,7 +84,7 @@ pub(crate) struct Core {
     pub(crate) paper_levels: PaperLevels,
     /// What people write about securities.
     pub(crate) community: Community,
-    /// Begins a look for statements that are due: the market's clock was moved.
+    /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,

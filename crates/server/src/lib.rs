@@ -67,6 +67,6 @@ pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
 pub use settings::{EXPOSURE_ADVICE, Settings};
-pub use statement_pdf::{PdfError, statement_pdf};
+pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;
