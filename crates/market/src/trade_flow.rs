@@ -91,7 +91,7 @@ pub struct CapitalClasses {
 /// amounts have to be sorted.
 const BUCKETS: usize = 64 * 64;
 
-/// The amounts of the trades of a day that count.
+/// The amounts of the trades that count, of a day or of several together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaySizes {
     amounts: Vec<i64>,
@@ -101,13 +101,24 @@ pub struct DaySizes {
 
 impl DaySizes {
     pub fn of(amounts: Vec<i64>) -> DaySizes {
-        let mut sums = vec![0i128; BUCKETS];
-        for amount in &amounts {
-            if let Some(sum) = sums.get_mut(bucket(*amount)) {
+        let mut sizes = DaySizes { amounts: Vec::new(), sums: vec![0i128; BUCKETS] };
+        sizes.count(&amounts);
+        sizes.amounts = amounts;
+        sizes
+    }
+
+    /// Adds the amounts of another day.
+    pub fn add(&mut self, amounts: &[i64]) {
+        self.count(amounts);
+        self.amounts.extend_from_slice(amounts);
+    }
+
+    fn count(&mut self, amounts: &[i64]) {
+        for amount in amounts {
+            if let Some(sum) = self.sums.get_mut(bucket(*amount)) {
                 *sum += i128::from(*amount);
             }
         }
-        DaySizes { amounts, sums }
     }
 
     /// How many trades they are.
