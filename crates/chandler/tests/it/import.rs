@@ -405,6 +405,11 @@ fn trades_are_imported_shown_and_written_again() {
     // What was written is what was read: it changes nothing.
     world.write("again.csv", exported.as_bytes());
     assert_eq!(world.json(&["import", "again.csv"])["files"][0]["unchanged"], 2);
+    world.ok(&["export", "--trades", "-o", "trades.parquet"]);
+    let again = &world.json(&["import", "trades.parquet"])["files"][0];
+    assert_eq!((&again["kind"], &again["unchanged"]), (&"trades".into(), &3.into()), "{again}");
+    world.ok(&["export", "--trades", "-o", "trades.arrow"]);
+    assert!(world.path("trades.arrow").metadata().unwrap().len() > 500);
     let minutes = world.json(&["kline", "700.HK", "--period", "1m", "-n", "10"]);
     assert_eq!(minutes["candlesticks"].as_array().unwrap().len(), 2, "{minutes}");
     assert!(world.ok(&["check"]).contains("and 3 trades in "));
