@@ -63,6 +63,20 @@ impl History {
         Ok(days)
     }
 
+    /// The newest days up to and including one of which trades may be known, at most `limit`, newest first.
+    pub fn traded_days_back(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        through: Date,
+        limit: u32,
+        as_of: AsOf,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        let mut days = reader.snapshot()?.trade_days_back(symbol, through, limit)?;
+        days.retain(|day| day.first <= as_of.now());
+        Ok(days)
+    }
+
     /// The trades of a day, as far as they may be known.
     pub fn day_trades(
         &self,
