@@ -395,6 +395,8 @@ fn trades_are_imported_shown_and_written_again() {
         world.json(&["coverage", "700.HK", "--trades"])[0]["missing"],
         serde_json::json!(["2026-03-17"])
     );
+    let (code, says) = world.fails(&["coverage", "701.HK", "--trades"]);
+    assert!(code == 1 && says.contains("701.HK is not known here"), "{code} {says}");
     let exported = world.ok(&["export", "--trades", "--start", "2026-03-16", "--end", "2026-03-17"]);
     assert_eq!(
         exported,
