@@ -6,7 +6,7 @@
 //! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what, `clock.rs` how a time column
-//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] is the way out.
+//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] and [`TradeSink`] are the way out.
 
 mod cells;
 mod clock;
@@ -30,6 +30,7 @@ mod text;
 mod text_header;
 mod time;
 mod time_words;
+mod trade_sink;
 mod trades;
 
 pub use error::{FileError, Problem};
@@ -41,6 +42,7 @@ pub use records::{ActionRow, MarginRow, Records, SecurityRow};
 pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
 pub use time_words::{DateOrder, TimeFormat};
+pub use trade_sink::TradeSink;
 pub use trades::{TradeBatch, TradeReader, TradeRow};
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line

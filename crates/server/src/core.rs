@@ -344,6 +344,12 @@ impl Core {
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
+    /// Refuses a symbol of whose capital flow nothing may be known.
+    pub(crate) fn known_capital_flow(&self, symbol: &Symbol) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, self.as_of()));
+        checked.map_err(|error: HistoryError| Refusal::from(error))
+    }
+
     /// Lends a reader of the store to `ask`.
     pub(crate) fn with_reader<T, E: From<StoreError>>(
         &self,

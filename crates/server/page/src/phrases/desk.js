@@ -134,6 +134,7 @@ export const phrase = phrasesOf({
   there: ['there', '有', '有'],
   not_over: ['the day is not over', '当日尚未结束', '當日尚未結束'],
   minutes: ['Minutes', '分钟', '分鐘'],
+  single_trades: ['Single trades', '逐笔成交', '逐筆成交'],
   gaps: ['Not there', '缺口', '缺口'],
   gap: ['{0} ({1} min, {2})', '{0}（{1} 分钟，{2}）', '{0}（{1} 分鐘，{2}）'],
   'no trades': ['no trades', '无成交', '無成交'],

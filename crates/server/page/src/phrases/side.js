@@ -51,6 +51,11 @@ export const phrase = phrasesOf({
     '没有 {0} 的逐笔成交。资金流向只能由逐笔成交得出，K线没有买卖方向。请在服务器上运行：',
     '沒有 {0} 的逐筆成交。資金流向只能由逐筆成交得出，K線沒有買賣方向。請在伺服器上執行：',
   ],
+  flow_unavailable: [
+    'Capital flow of warrants and options is unavailable.',
+    '窝轮与期权没有资金流向。',
+    '窩輪與期權沒有資金流向。',
+  ],
   flow_distribution: ['Distribution of the day', '当日资金分布', '當日資金分佈'],
   size_large: ['Large', '大单', '大單'],
   size_medium: ['Medium', '中单', '中單'],

@@ -186,6 +186,45 @@ async fn what_cannot_be_answered_is_refused_by_its_reason() {
 }
 
 #[tokio::test]
+async fn warrants_have_trades_and_no_capital_flow() {
+    let server = started().await;
+    // By its board, by its kind, by its number; and one in the range of warrants that is none.
+    let names = "symbol,name_en,exchange,currency,lot_size,board,kind\n\
+        9101.HK,One,SEHK,HKD,100,HKWarrant,\n9102.HK,Two,SEHK,HKD,100,HKEquity,warrant\n\
+        19104.HK,Four,SEHK,HKD,100,HKEquity,equity\n";
+    let row = |symbol: &str| format!("{symbol},2026-11-13 10:00:00,0.12,10000,up,\n");
+    let trades: String = ["9101.HK", "9102.HK", "60103.HK", "19104.HK"].into_iter().map(row).collect();
+    let trades = format!("symbol,time,price,volume,direction,type\n{trades}");
+    let dir = server.dir.path();
+    import_files(dir, &write(dir, "names.csv", names));
+    import_files(dir, &write(dir, "warrants.csv", &trades));
+    server.noticed().await;
+    let account = server.account("ann", unlimited());
+    let mut client = server.signed_in(&account).await;
+    for (symbol, is_warrant) in
+        [("9101.HK", true), ("9102.HK", true), ("60103.HK", true), ("19104.HK", false)]
+    {
+        let request = TradesRequest { symbol: symbol.to_owned(), count: 1 };
+        let found: TradesResponse = client.ask(17, &request).await.unwrap();
+        assert_eq!(found.trades.len(), 1, "{symbol}");
+        let request = SymbolRequest { symbol: symbol.to_owned() };
+        let flow = client.ask::<CapitalFlowResponse>(24, &request).await;
+        let distribution = client.ask::<CapitalDistributionResponse>(25, &request).await;
+        if is_warrant {
+            for (status, code, text) in [flow.unwrap_err(), distribution.unwrap_err()] {
+                assert_eq!((status, code), (7, 301_603), "{symbol}: {text}");
+                assert!(text.contains("is a warrant"), "{symbol}: {text}");
+            }
+        } else {
+            assert_eq!(distribution.unwrap().capital_in.unwrap().large, "1200.000");
+            assert_eq!(flow.unwrap().capital_flow_lines.len(), 331);
+        }
+        let answer = server.get(&format!("/v1/quote/capital-flow?symbol={symbol}"), &account).await;
+        assert_eq!(answer.status, if is_warrant { 404 } else { 200 }, "{symbol}: {answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn overnight_trades_are_for_those_who_asked_for_them() {
     let server = Running::start().await;
     let text = "symbol,time,price,volume\nAAPL.US,2026-11-12T20:30:00-05:00,200.1,10\nAAPL.US,2026-11-13T04:30:00-05:00,200.2,10\n\
