@@ -188,6 +188,8 @@ async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
         ("POST", GROUPS, json!({"name": "x".repeat(41)}), "more than 40 characters"),
         ("POST", GROUPS, json!({"name": "🕯".repeat(41)}), "more than 40 characters"),
         ("POST", GROUPS, json!({"name": "x".repeat(10_000)}), "more than 40 characters"),
+        ("POST", GROUPS, json!({"name": "\u{fe0f}"}), "it is empty"),
+        ("POST", GROUPS, json!({"name": "\u{3164}"}), hidden),
         ("POST", GROUPS, json!({"name": "a\nb"}), hidden),
         ("POST", GROUPS, json!({"name": "a\u{1b}[31m"}), hidden),
         ("POST", GROUPS, json!({"name": "a\u{0}b"}), hidden),
