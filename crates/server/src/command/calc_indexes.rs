@@ -13,6 +13,7 @@ use store::{Reader, Security};
 use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse, Quote};
 
 use super::definition::{Command, Context, Subject};
+use super::intraday::{day_minutes, last_day, minutes};
 use super::quotes::quote;
 use super::symbols::symbols;
 use crate::caller::Caller;
@@ -24,6 +25,8 @@ const DAYS_BACK: usize = 270;
 /// Percent and other ratios have so many decimals.
 const RATIO_DECIMALS: u32 = 2;
 const SCALE: u32 = market::DECIMALS_MAX;
+/// In seconds.
+const FIVE_MINUTES: i64 = 300;
 /// The indexes that warrants do not have.
 const OF_NO_WARRANT: RangeInclusive<i32> = 6..=18;
 
@@ -94,6 +97,8 @@ struct Facts {
     closes: Vec<(Date, Price)>,
     /// The net inflow of the day, where its trades are stored and an index needs it.
     flow: Option<Turnover>,
+    /// The price five minutes before the last one of the day, where an index needs it.
+    earlier: Option<Price>,
     is_warrant: bool,
 }
 
@@ -129,6 +134,10 @@ impl Facts {
             true => day_flow(symbol, (day, floors), core, reader, as_of)?,
             false => None,
         };
+        let earlier = match indexes.contains(&CalcIndex::FiveMinutesChangeRate) {
+            true => five_minutes_before(symbol, (day, floors), core, reader, as_of)?,
+            false => None,
+        };
         let security = reader.view().security(symbol)?;
         let board = security.as_ref().and_then(|security| security.board.as_deref());
         let kind = security.as_ref().and_then(|security| security.kind);
@@ -143,6 +152,7 @@ impl Facts {
             day,
             closes,
             flow,
+            earlier,
             is_warrant: kind == SecurityKind::Warrant,
         })
     }
@@ -163,6 +173,7 @@ impl Facts {
                 CalcIndex::YtdChangeRate => row.ytd_change_rate = self.since(self.year_end()),
                 CalcIndex::FiveDayChangeRate => row.five_day_change_rate = self.since(self.days_before(5)),
                 CalcIndex::TenDayChangeRate => row.ten_day_change_rate = self.since(self.days_before(10)),
+                CalcIndex::FiveMinutesChangeRate => row.five_minutes_change_rate = self.since(self.earlier),
                 CalcIndex::HalfYearChangeRate => row.half_year_change_rate = self.since(self.half_year()),
                 CalcIndex::TurnoverRate => {
                     let shares = self.security.as_ref().and_then(|security| security.circulating_shares);
@@ -257,6 +268,24 @@ fn day_flow(
     }
 }
 
+/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no such minutes.
+fn five_minutes_before(
+    symbol: &Symbol,
+    (day, floors): (Date, Floors),
+    core: &Core,
+    reader: &mut Reader,
+    as_of: AsOf,
+) -> Result<Option<Price>, HistoryError> {
+    let query = minutes(symbol, Sessions::Intraday, floors);
+    if last_day(&query, core, reader, as_of)? != Some(day) {
+        return Ok(None);
+    }
+    let answer = day_minutes(&query, day, core, reader, as_of)?;
+    let Some(newest) = answer.candles.last() else { return Ok(None) };
+    let until = Timestamp(newest.time.0 - FIVE_MINUTES);
+    Ok(answer.candles.iter().rfind(|candle| candle.time <= until).map(|candle| candle.close))
+}
+
 /// Whether an index compares with closes of earlier days.
 fn looks_back(index: CalcIndex) -> bool {
     matches!(
@@ -314,6 +343,7 @@ mod tests {
             day: date("2026-11-13"),
             closes: closes.map(close).to_vec(),
             flow: None,
+            earlier: None,
             is_warrant: false,
         }
     }
