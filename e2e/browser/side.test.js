@@ -146,6 +146,8 @@ describe('lists', () => {
       // The page's own timers.
       await page.clock.runFor(11_000);
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
+      // Its price of now, beside the one at which it was watched.
+      await tab(page, 'lists').getByText(/^now [\d.]+ · watched at [\d.]+$/).waitFor();
       await starred(page);
       await isSame(page);
       await page.reload();

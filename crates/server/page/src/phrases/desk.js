@@ -12,6 +12,11 @@ export const phrase = phrasesOf({
   used: ['Used in {0}', '{0} 已用', '{0} 已用'],
   used_of: ['{0} of {1}', '{0} / {1}', '{0} / {1}'],
   left: ['{0} left', '剩余 {0}', '剩餘 {0}'],
+  api_date: [
+    'Programs of this account are answered as of {0}: what the interface got later is not there for them.',
+    '此账户的程序按 {0} 的接口版本应答，此后新增的内容对其不可见。',
+    '此帳戶的程式按 {0} 的介面版本回應，此後新增的內容對其不可見。',
+  ],
   meter: ['Used', '已用', '已用'],
   level: ['Level', '等级', '等級'],
   by_hand: ['set by hand', '由管理员设定', '由管理員設定'],

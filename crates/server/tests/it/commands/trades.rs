@@ -6,8 +6,8 @@ use access::{RateRule, Terms};
 use history::import::Options;
 use serde_json::{Value, json};
 use wire::quote::{
-    CapitalBySize, CapitalDistributionResponse, CapitalFlowResponse, SymbolRequest, TradesRequest,
-    TradesResponse,
+    CalcIndexesRequest, CalcIndexesResponse, CapitalBySize, CapitalDistributionResponse, CapitalFlowResponse,
+    SymbolRequest, TradesRequest, TradesResponse,
 };
 
 use crate::support::{DOORS, OVERNIGHT, Running, import_files, import_with};
@@ -90,8 +90,14 @@ async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
         assert_eq!(found.capital_in, sizes("247000.000", "0.000", "123000.000"));
         assert_eq!(found.capital_out, sizes("0.000", "0.000", "12320.000"));
         assert_eq!(found.timestamp - OPEN, 23_917);
+
+        // The calculated index is the last line of the flow.
+        let request = CalcIndexesRequest { symbols: vec!["700.HK".to_owned()], calc_index: vec![9] };
+        let found: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
+        assert_eq!(found.security_calc_index[0].capital_flow, "357680.000");
     }
     for (post, get, body) in [
+        ("/quote/quotes", "/v1/quote/quotes?symbols=700.HK,9999.HK", r#"{"symbol":["700.HK"]}"#),
         ("/quote/trades", "/v1/quote/trades?symbol=700.HK&count=3", r#"{"symbol":"700.HK","count":3}"#),
         ("/quote/capital-flow", "/v1/quote/capital-flow?symbol=700.HK", r#"{"symbol":"700.HK"}"#),
         (
@@ -173,6 +179,7 @@ async fn what_cannot_be_answered_is_refused_by_its_reason() {
     let request = SymbolRequest { symbol: "700.HK".to_owned() };
     assert_eq!(abroad.ask::<()>(25, &request).await.unwrap_err().1, 301_604);
     for (path, status) in [
+        ("/v1/quote/quotes", 400),
         ("/v1/quote/capital-flow", 400),
         ("/v1/quote/capital-flow?symbol=700.HK&count=1", 400),
         ("/v1/quote/capital-flow?symbol=AAPL.US", 404),
