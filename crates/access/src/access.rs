@@ -36,6 +36,8 @@ const CACHE_MAX: usize = 4_096;
 /// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
 #[derive(Debug)]
 pub struct Access {
+    /// Names this process in the links that it alone accepts.
+    pub(crate) instance: String,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
@@ -135,6 +137,7 @@ impl Access {
 
     fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         Ok(Access {
+            instance: hex(&random::<16>()?),
             accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),
