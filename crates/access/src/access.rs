@@ -101,6 +101,12 @@ impl NewAccount {
         let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
+
+    /// Whether an account can be made of it, as far as its name and its terms tell.
+    pub fn check(&self) -> Result<(), AccessError> {
+        check_name(&self.name)?;
+        self.terms.row().map(drop)
+    }
 }
 
 /// The credentials of a new account. They are shown this once: of the token there is a hash from now on, and no command

@@ -107,8 +107,19 @@ impl Surroundings {
     pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
         if let Some(store) = self.store.as_mut().filter(|_| self.is_default) {
             store.set_file_name(name);
+            self.is_default = false;
         }
         self
+    }
+
+    /// A command to type, with the store that is in use unless it is the default one: in another store it would do something else.
+    pub(crate) fn hint(&self, command: &str) -> String {
+        match self.store.as_deref().filter(|_| !self.is_default) {
+            Some(store) => {
+                format!("chandler --store {} {command}", shell_word(&format!("sqlite:{}", store.display())))
+            }
+            None => format!("chandler {command}"),
+        }
     }
 
     /// A symbol from the command line, or a usage error that says how to write one and suggests stored ones.
@@ -150,6 +161,12 @@ impl Surroundings {
     }
 }
 
+/// A word as a shell reads it: in quotes where it has characters that mean something there.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 /// A symbol without a store to take suggestions from.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
@@ -188,4 +205,20 @@ fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {
         Ok(Venue::new(market, days, table))
     };
     Ok(Venues::new(venue(Market::Hk)?, venue(Market::Us)?, venue(Market::Cn)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_the_store_unless_it_is_the_default_one() {
+        let hint = |store: Option<&str>| {
+            let flags = Flags { store: store.map(str::to_owned), clock: None, calendars: None };
+            Surroundings::of(flags, NamedFlags::default()).unwrap().hint("import FILES")
+        };
+        assert_eq!(hint(None), "chandler import FILES");
+        assert_eq!(hint(Some("sqlite:demo")), "chandler --store sqlite:demo import FILES");
+        assert_eq!(hint(Some("sqlite:/a b/c'd")), r"chandler --store 'sqlite:/a b/c'\''d' import FILES");
+    }
 }
