@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
+            let text = surroundings::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
                 output::tell(format_args!("chandler: {text}"));
             }

@@ -123,6 +123,11 @@ fn mistakes_are_told_in_a_line() {
         (&["account", "create", "bob", "--url", "ftp://x"], 2, "http://127.0.0.1:8080"),
         (&["account", "create", ""], 2, "empty"),
         (&["account", "show", "bob", "--store", "sqlite:elsewhere"], 1, "no store at"),
+        (
+            &["account", "show", "bob", "--store", "sqlite:store"],
+            1,
+            "`chandler --store sqlite:store account list`",
+        ),
         (&["account", "create", "bob", "--quota", "100001", "--store", "sqlite:elsewhere"], 2, "100000"),
     ] {
         let (found, stderr) = world.fails(arguments);

@@ -151,6 +151,16 @@ async fn a_link_that_is_forged_or_of_a_server_that_has_stopped_is_refused() {
 }
 
 #[tokio::test]
+async fn whoever_runs_the_server_is_told_of_links_and_nobody_else() {
+    let server = Running::start().await;
+    let hint = "run “chandler open” on this machine";
+    assert!(open(&server, "GET", "/signin", "localhost", OPENS).await.text().contains(hint));
+    for (host, head) in [("candles.example.com", ""), ("localhost", "x-forwarded-for: 192.0.2.1\r\n")] {
+        assert!(!open(&server, "GET", "/signin", host, head).await.text().contains(hint), "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_for_others_has_no_links() {
     let trusted = vec!["10.0.0.1".parse().unwrap()];
     let public = Some("http://candles.example.com".parse().unwrap());
