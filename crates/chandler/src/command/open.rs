@@ -126,9 +126,9 @@ fn symbol_of(word: &Path) -> Option<Symbol> {
 fn stored(symbol: &Symbol, surroundings: &Surroundings) -> Result<String, Failure> {
     let mut reader = surroundings.open(Access::Read)?.reader()?;
     let series = reader.snapshot()?.series_of(symbol)?;
-    let mut grains = series.iter().map(|info| info.series.grain);
-    let grain = if grains.any(|grain| grain == Grain::Day) { Some(Grain::Day) } else { None };
-    match grain.or_else(|| series.first().map(|info| info.series.grain)) {
+    let is_there = |wanted: &Grain| series.iter().any(|info| info.series.grain == *wanted);
+    let usual = [Grain::Day, Grain::Minute].into_iter().find(is_there);
+    match usual.or_else(|| series.first().map(|info| info.series.grain)) {
         Some(grain) => Ok(chart_of(symbol, grain)),
         None => Err(anyhow!(
             "there is neither a file {symbol} nor a stored security{}",

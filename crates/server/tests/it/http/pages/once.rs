@@ -99,7 +99,7 @@ async fn what_is_not_a_person_who_opens_it_uses_nothing_up() {
     is_page(&page);
     let (csrf, token) = (hidden(&page, "csrf"), hidden(&page, "token"));
     let visitor = format!("cookie: {}\r\n", page.cookies[0].split(';').next().unwrap());
-    for (csrf, head) in [("", visitor.as_str()), ("x", &visitor), (&csrf, "")] {
+    for (csrf, head) in [("", visitor.as_str()), ("x", visitor.as_str()), (csrf.as_str(), "")] {
         let refused = post(&server, "localhost", head, &[("csrf", csrf), ("token", &token)]).await;
         assert_eq!((refused.status, session(&refused)), (403, None), "{csrf} {head}");
     }
