@@ -144,14 +144,16 @@ describe('the chart page', () => {
     });
   });
 
-  it('says how much of the quota is used and when there is more', async () => {
-    await on.person('Quin Quota', '--quota', '1');
+  it('says how much of the quota is used and when there is more, and to an operator what lifts it', async () => {
+    await on.person('Quin Quota', '--quota', '1', '--role', 'operator');
     await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
       await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
       await drawn(visitor.page);
       await visitor.open(on.at('/?symbol=CNDL.US'));
       await visitor.page.getByRole('heading', { name: 'This month’s quota is used up' }).waitFor();
       await visitor.page.locator('.advice').getByText(/1 of 1 securities are used\..*2026-12-01/).waitFor();
+      const lifts = `chandler --store sqlite:${on.server.store} account set 'Quin Quota' --unlimited`;
+      await visitor.page.getByText(lifts, { exact: true }).waitFor();
       await visitor.look('state-spent');
       await visitor.page.getByRole('link', { name: 'See the quota' }).click();
       await visitor.page.getByText('Starts again').waitFor();

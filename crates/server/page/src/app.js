@@ -2,7 +2,7 @@
 // the reader does makes another view. Everything else has a file of its own.
 
 import { describeAction, placeActions } from './actions.js';
-import { adviceElement } from './advice.js';
+import { adviceElement, whoFor } from './advice.js';
 import { ask, me } from './api.js';
 import { addressOf, whereIAm } from './base.js';
 import { Beside } from './beside.js';
@@ -357,13 +357,21 @@ function refused(error, again = open) {
   if (error.name === 'AbortError') return;
   if (error.name !== 'Refused') throw error;
   const advice = adviceFor(error, place());
-  const { box, stop } = adviceElement(advice, () => {
+  return advise('refused', advice, () => {
     // The button has said what it costs.
     if (advice.costs) asked = view.symbol;
     again();
   });
+}
+
+/** Advice in the place of a chart, unless another view is chosen before it is there. */
+async function advise(what, advice, again) {
+  const before = [view, feed];
+  const who = await whoFor(advice);
+  if (view !== before[0] || feed !== before[1]) return;
+  const { box, stop } = adviceElement(advice, again, who);
   stopWaiting = stop;
-  noticeSaid('refused', box);
+  noticeSaid(what, box);
 }
 
 /** A message in the place of a chart, also for screen readers. */
@@ -379,7 +387,7 @@ async function nothing() {
   // Only an offer: without it there is still the link to the newest candles.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   if (feed !== mine) return;
-  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
+  await advise('empty', nothingAdvice(view, first && pointOf(first, period())), open);
 }
 
 /** Another period, adjustment or session, at the place that is on the screen. */
@@ -479,7 +487,7 @@ async function begin() {
   if (view !== mine) return;
   const first = found.securities.at(0)?.symbol;
   if (lost || !first) {
-    noticeSaid('empty', adviceElement(lostAdvice(view, lost, found), begin).box);
+    await advise('empty', lostAdvice(view, lost, found), begin);
     return;
   }
   view.symbol = first;
