@@ -8,7 +8,7 @@ import { stage } from './stage.js';
 
 const CANDLES = 5_000;
 const NAME = 'Wanda Wick';
-const on = stage([NAME, '--overnight', '--rate', 'unlimited']);
+const on = stage([NAME, '--overnight', '--rate', 'unlimited', '--quota', '100000']);
 
 /**
  * A signed-in page at an address of the chart. `prepare` is for handlers that must see every request: a busy page may send one more

@@ -36,6 +36,8 @@ const CACHE_MAX: usize = 4_096;
 /// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
 #[derive(Debug)]
 pub struct Access {
+    /// Names this process in the links that it alone accepts.
+    pub(crate) instance: String,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
@@ -99,6 +101,12 @@ impl NewAccount {
         let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
+
+    /// Whether an account can be made of it, as far as its name and its terms tell.
+    pub fn check(&self) -> Result<(), AccessError> {
+        check_name(&self.name)?;
+        self.terms.row().map(drop)
+    }
 }
 
 /// The credentials of a new account. They are shown this once: of the token there is a hash from now on, and no command
@@ -135,6 +143,7 @@ impl Access {
 
     fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         Ok(Access {
+            instance: hex(&random::<16>()?),
             accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),

@@ -3,6 +3,7 @@
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod browser;
 mod chart;
 mod clock;
 mod command;
@@ -48,6 +49,8 @@ struct Arguments {
 enum Command {
     /// Read candles, securities and corporate actions from CSV and Parquet files into the store
     Import(command::import::Arguments),
+    /// Import files, serve them on this machine, and open the chart in a browser, signed in
+    Open(command::open::Arguments),
     /// Ask for candles: by count, by range, any period, adjusted or not
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
@@ -128,7 +131,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
+            let text = surroundings::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
                 output::tell(format_args!("chandler: {text}"));
             }
@@ -154,6 +157,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
     };
     match command {
         Command::Import(arguments) => command::import::run(&arguments, surroundings),
+        Command::Open(arguments) => command::open::run(&arguments, surroundings),
         Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
         Command::Export(arguments) => command::export::run(&arguments, surroundings),
         Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),

@@ -27,6 +27,7 @@ use crate::metrics::Connection;
 use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
+use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
 use crate::unproven::{UnprovenPlace, UnprovenPlaces};
 
@@ -150,6 +151,7 @@ impl Server {
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // With an internal listener for metrics no request of the public ones needs to count as local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
+        site.has_sign_in_links = settings.is_for_this_machine();
         let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref(), settings));
         site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
@@ -168,6 +170,11 @@ impl Server {
     /// A handle to read the certificate again while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
+    }
+
+    /// A handle to give out one-time links while the server runs.
+    pub fn sign_in_links(&self) -> io::Result<SignInLinks> {
+        Ok(SignInLinks::new(self.site.clone(), self.http.local_addr()?))
     }
 
     /// Warnings for the operator.

@@ -94,6 +94,18 @@ impl Settings {
         market::ClassShares { large, medium: medium.max(large) }
     }
 
+    /// Whether only this machine is served, and nobody through a proxy, as far as the settings tell. Only then are there one-time links.
+    /// With TLS the address is the name on the certificate, and with an internal listener no request of the others counts as local.
+    pub fn is_for_this_machine(&self) -> bool {
+        let regional = self.regional.iter().map(|(_, address)| *address);
+        let mut all = [self.listen, self.tcp].into_iter().chain(regional);
+        all.all(|address| address.ip().to_canonical().is_loopback())
+            && self.tls.is_none()
+            && self.public_url.is_none()
+            && self.trusted_proxies.is_empty()
+            && self.internal.is_none()
+    }
+
     /// A warning if other machines are served and nothing in the settings shows that their requests are encrypted. A proxy with TLS
     /// shows by being trusted, or by the public address.
     pub fn exposure(&self) -> Option<String> {
@@ -117,6 +129,29 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_for_this_machine_alone_unless_a_setting_says_otherwise() {
+        let at = |text: &str| text.parse().unwrap();
+        assert!(Settings::default().is_for_this_machine());
+        assert!(Settings { listen: at("[::1]:8080"), ..Settings::default() }.is_for_this_machine());
+        let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
+        for settings in [
+            Settings { listen: at("0.0.0.0:8080"), ..Settings::default() },
+            Settings { listen: at("[::]:8080"), ..Settings::default() },
+            Settings { tcp: at("192.168.0.7:2020"), ..Settings::default() },
+            Settings { regional: vec![(access::Region::Us, at("10.0.0.7:1"))], ..Settings::default() },
+            Settings { internal: Some(at("127.0.0.1:9090")), ..Settings::default() },
+            Settings { tls: Some(files), ..Settings::default() },
+            Settings {
+                public_url: Some("http://candles.example.com".parse().unwrap()),
+                ..Settings::default()
+            },
+            Settings { trusted_proxies: vec!["127.0.0.1".parse().unwrap()], ..Settings::default() },
+        ] {
+            assert!(!settings.is_for_this_machine(), "{settings:?}");
+        }
+    }
 
     #[test]
     fn a_listener_for_other_machines_warns_unless_something_encrypts() {

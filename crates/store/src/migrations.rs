@@ -71,6 +71,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "api_date",
         text: include_str!("../migrations/sqlite-accounts/0010_api_date.sql"),
     },
+    Migration {
+        version: 11,
+        name: "sign_in_links",
+        text: include_str!("../migrations/sqlite-accounts/0011_sign_in_links.sql"),
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

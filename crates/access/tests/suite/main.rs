@@ -15,4 +15,5 @@ mod refused;
 mod renew;
 mod reports;
 mod secrets;
+mod sign_in_links;
 mod sign_on;

@@ -13,7 +13,7 @@ use market::{Candles, Floors, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Reader};
 
-use super::demo_serve;
+use super::{demo_serve, local_serve};
 use crate::chart;
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
-    ports: demo_serve::Ports,
+    ports: local_serve::Ports,
     /// JSON draws nothing and says what is there
     #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
     format: Format,

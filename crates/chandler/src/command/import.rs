@@ -23,7 +23,7 @@ use crate::surroundings::{Surroundings, symbol};
 pub(crate) struct Arguments {
     /// CSV (also .gz, .zst) and Parquet files, or folders of them
     #[arg(required = true)]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// What a row is; told from the times when not given
     #[arg(long, value_enum)]
     period: Option<PeriodArgument>,
@@ -68,9 +68,9 @@ pub(crate) struct Arguments {
     #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     config: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(super) format: Format,
     #[command(flatten)]
-    progress: progress::Flags,
+    pub(super) progress: progress::Flags,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -88,7 +88,7 @@ enum StampArgument {
 }
 
 impl Arguments {
-    fn options(&self) -> Result<Options, Failure> {
+    pub(super) fn options(&self) -> Result<Options, Failure> {
         let period = self.period.map(|period| match period {
             PeriodArgument::Minute => Grain::Minute,
             PeriodArgument::Day => Grain::Day,
@@ -195,7 +195,7 @@ fn trouble(report: &Report) -> Option<&str> {
 }
 
 /// Folders stand for the tables in them, by name.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     const TABLES: [&str; 11] = [
         ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
         ".parquet", ".pq",

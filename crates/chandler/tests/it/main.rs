@@ -17,6 +17,7 @@ mod kline;
 mod levels;
 mod login;
 mod manners;
+mod open;
 mod paper;
 mod paper_processes;
 mod people;

@@ -2,7 +2,7 @@
 // the reader does makes another view. Everything else has a file of its own.
 
 import { describeAction, placeActions } from './actions.js';
-import { adviceElement } from './advice.js';
+import { adviceElement, whoFor } from './advice.js';
 import { ask, me } from './api.js';
 import { addressOf, whereIAm } from './base.js';
 import { Beside } from './beside.js';
@@ -38,6 +38,8 @@ const DECIMALS_USUAL = 3;
 // because an empty one would be painted first, for nothing.
 let view;
 let lost;
+// The security that the reader has asked for, by the address or by a choice. What the page suggests by itself must cost nothing.
+let asked;
 let chart;
 let feed;
 let facts;
@@ -85,7 +87,7 @@ async function open() {
   clearTimeout(speech);
   isNew = true;
   showControls();
-  const mine = new Feed(view, ask);
+  const mine = new Feed(view, ask, asked === view.symbol);
   feed = mine;
   notice('loading');
   showReadOut(undefined);
@@ -109,6 +111,9 @@ async function open() {
     draw();
   }
   remember('symbol', view.symbol);
+  // What the page has chosen is in the address only once it is shown: a reload must not take it for the reader's choice.
+  if (asked !== view.symbol) writeAddress(view);
+  asked = view.symbol;
   // Everything else waits for the first paint. Only then does the library know what is visible.
   await nextPicture();
   performance.mark('chandler:painted');
@@ -253,6 +258,7 @@ function change(what) {
   note('');
   // Before there is a security there is nothing that a period could be of.
   if (!view.symbol) return;
+  asked = view.symbol;
   writeAddress(view, 'pushState');
   open();
 }
@@ -277,6 +283,7 @@ function goBack() {
 function readAddress() {
   const parsed = parseLink(location.search);
   ({ view, lost } = parsed);
+  asked = view.symbol;
   note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
 }
 
@@ -349,9 +356,22 @@ function loadingText() {
 function refused(error, again = open) {
   if (error.name === 'AbortError') return;
   if (error.name !== 'Refused') throw error;
-  const { box, stop } = adviceElement(adviceFor(error, place()), again);
+  const advice = adviceFor(error, place());
+  return advise('refused', advice, () => {
+    // The button has said what it costs.
+    if (advice.costs) asked = view.symbol;
+    again();
+  });
+}
+
+/** Advice in the place of a chart, unless another view is chosen before it is there. */
+async function advise(what, advice, again) {
+  const before = [view, feed];
+  const who = await whoFor(advice);
+  if (view !== before[0] || feed !== before[1]) return;
+  const { box, stop } = adviceElement(advice, again, who);
   stopWaiting = stop;
-  noticeSaid('refused', box);
+  noticeSaid(what, box);
 }
 
 /** A message in the place of a chart, also for screen readers. */
@@ -367,7 +387,7 @@ async function nothing() {
   // Only an offer: without it there is still the link to the newest candles.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   if (feed !== mine) return;
-  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
+  await advise('empty', nothingAdvice(view, first && pointOf(first, period())), open);
 }
 
 /** Another period, adjustment or session, at the place that is on the screen. */
@@ -447,7 +467,7 @@ function newest() {
 async function begin() {
   if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
-    writeAddress(view);
+    if (asked) writeAddress(view);
     await open();
     return;
   }
@@ -467,11 +487,10 @@ async function begin() {
   if (view !== mine) return;
   const first = found.securities.at(0)?.symbol;
   if (lost || !first) {
-    noticeSaid('empty', adviceElement(lostAdvice(view, lost, found), begin).box);
+    await advise('empty', lostAdvice(view, lost, found), begin);
     return;
   }
   view.symbol = first;
-  writeAddress(view);
   await open();
 }
 

@@ -12,9 +12,10 @@ import { candlesPath, firstPoint } from './question.js';
 if (pathHere() === '/') {
   const { view, lost } = parseLink(location.search);
   // An address that is not understood does not mean the last security, and opening that may cost quota.
+  const isAsked = view.symbol !== undefined;
   if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
-    const path = candlesPath(view, firstPoint(view));
+    const path = candlesPath(view, firstPoint(view, isAsked));
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
     // The page handles the error; without this an unreachable server would be an uncaught exception.
     answer.catch(() => {});

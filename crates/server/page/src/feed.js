@@ -7,9 +7,11 @@ import { candlesPath, firstPoint } from './question.js';
 export const CANDLES_MAX = 60_000;
 
 export class Feed {
-  constructor(view, ask) {
+  /** `isAsked` is whether the reader has chosen the security, and not the page. */
+  constructor(view, ask, isAsked = true) {
     this.view = view;
     this.ask = ask;
+    this.isAsked = isAsked;
     this.candles = [];
     this.cursor = undefined;
     this.reachesBeginning = false;
@@ -19,7 +21,7 @@ export class Feed {
 
   /** The first page, which ends at the point of the view or now. */
   async open() {
-    this.takeOlder(await this.page(firstPoint(this.view)));
+    this.takeOlder(await this.page(firstPoint(this.view, this.isAsked)));
   }
 
   get hasOlder() {

@@ -8,4 +8,5 @@ export function candlesPath({ symbol, period, adjust, session }, point) {
   return `/v1/quote/history-candlesticks?${query}`;
 }
 
-export const firstPoint = ({ before }) => (before ? { before } : {});
+/** What the reader has not asked for must not cost them anything: the server refuses what would take something of the quota. */
+export const firstPoint = ({ before }, isAsked = true) => ({ ...(before && { before }), ...(!isAsked && { charge: 'no' }) });

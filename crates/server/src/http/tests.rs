@@ -142,3 +142,33 @@ async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     }
     assert!(tried > 50, "{tried} rows");
 }
+
+#[tokio::test]
+async fn a_one_time_link_is_looked_up_for_this_machine_alone() {
+    let (mut site, _dir) = site();
+    Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
+    let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
+    let token = site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, NOW).unwrap();
+    // Refused from other machines, whatever host they name; then the link is good, and then it is used.
+    for (peer, expected) in [
+        ("192.0.2.9:50000", "HTTP/1.1 403 "),
+        ("[2001:db8::9]:50000", "HTTP/1.1 403 "),
+        ("127.0.0.1:50000", "HTTP/1.1 303 "),
+        ("127.0.0.1:50000", "HTTP/1.1 403 "),
+    ] {
+        let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, &site);
+        let request = format!(
+            "GET /signin/once?token={} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nsec-fetch-dest: document\r\n\
+             sec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n\r\n",
+            token.expose()
+        );
+        far.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        far.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(expected), "{peer}: {answer}");
+        assert_eq!(
+            answer.to_ascii_lowercase().contains("set-cookie: chandler_session="),
+            expected.contains("303")
+        );
+    }
+}

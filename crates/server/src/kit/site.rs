@@ -67,6 +67,8 @@ pub(crate) struct Site {
     /// Whether no request counts as local: clients may come through a proxy on this machine that cannot be told from other local programs,
     /// or local programs have a listener of their own.
     pub(crate) nobody_is_local: bool,
+    /// Whether one-time links sign the user of this machine in.
+    pub(crate) has_sign_in_links: bool,
     /// In a demonstration: the account of local callers who have not signed in.
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
@@ -101,6 +103,7 @@ impl Site {
             claims: Claims::default(),
             exposure: None,
             nobody_is_local: false,
+            has_sign_in_links: false,
             guest: None,
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
             statement_link_s: Settings::default().statement_link_seconds,

@@ -9,6 +9,7 @@ mod docs;
 mod forms;
 mod front;
 mod html;
+mod once;
 mod path;
 mod programs;
 mod region;
@@ -30,6 +31,7 @@ use html::Html;
 use visit::{Frame, PageError, Sheet, Visit, redirect};
 
 pub(crate) use assets::{file, is_file};
+pub(crate) use path::SIGN_IN_ONCE;
 
 const STYLE: &str = include_str!("pages.css");
 /// The stylesheet changes only with the executable.
@@ -45,6 +47,8 @@ pub(crate) const ROUTES: &[Row] = &[
     post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
     post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
     post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
+    get(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::ONE_TIME_LINK),
+    post(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::USE_ONE_TIME_LINK),
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
@@ -142,6 +146,7 @@ mod tests {
             ("/", true),
             ("//signout", true),
             ("/signin/end", true),
+            ("/signin/once", true),
             ("/topics", true),
             ("/topics/12", true),
             ("/topics/", false),

@@ -3,6 +3,8 @@
 pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
 
 pub(crate) const SIGN_IN: &str = "/signin";
+/// Where a one-time link leads first.
+pub(crate) const SIGN_IN_ONCE: &str = "/signin/once";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
@@ -16,8 +18,20 @@ pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 11] =
-    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, TOPICS, TOPIC, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+pub(crate) const PAGES: [&str; 12] = [
+    CONFIRM,
+    AUTHORIZE,
+    SIGN_IN,
+    SIGN_IN_ONCE,
+    CHART,
+    PORTFOLIO,
+    TOPICS,
+    TOPIC,
+    QUOTA,
+    CONNECTIONS,
+    COVERAGE,
+    IMPORTS,
+];
 
 /// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.
 pub(crate) fn is_at(page: &str, path: &str) -> bool {

@@ -38,6 +38,7 @@ pub use oauth_rows::{
 pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
+pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
@@ -64,6 +65,8 @@ mod people;
 mod people_sql;
 mod renewal;
 mod renewal_sql;
+mod sign_in_links;
+mod sign_in_links_sql;
 mod sql;
 mod tallies;
 mod tallies_sql;

@@ -30,7 +30,11 @@ export const phrase = phrasesOf({
     '此週期尚無數據。請在伺服器上執行：',
   ],
   empty: ['Nothing has been imported yet', '尚未导入任何数据', '尚未匯入任何數據'],
-  on_server: ['On the server:', '请在服务器上运行：', '請在伺服器上執行：'],
+  empty_text: [
+    'Prices come from files: CSV or Parquet, of days or minutes, also packed. In a terminal on the machine of the server:',
+    '行情来自文件：CSV 或 Parquet，日线或分钟线，也可压缩。请在服务器所在机器的终端中运行：',
+    '行情來自檔案：CSV 或 Parquet，日線或分鐘線，也可壓縮。請在伺服器所在機器的終端機中執行：',
+  ],
   lost: ['“{0}” is no symbol', '“{0}”不是证券代码', '「{0}」不是證券代碼'],
   lost_text: [
     'Symbols look like 700.HK, AAPL.US or 600519.SH. Search by code or name, or choose one of these:',

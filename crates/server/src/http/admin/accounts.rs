@@ -81,6 +81,8 @@ pub(super) struct AdminTerms {
     pub(super) read_only: bool,
     /// The day as of which it is answered, as 2024-08-01 (see GET /v1/versions); null in the newest form.
     pub(super) api_date: Option<String>,
+    /// Whether rate, quota, connections and floors are all lifted.
+    pub(super) unlimited: bool,
 }
 
 /// The limits of an account that change; those that are not there stay.
@@ -114,20 +116,34 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
+    /// true lifts rate, quota, connections and floors at once, false restores the published ones. None of the four may be there beside it.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
+    unlimited: Option<bool>,
 }
 
 impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
-        floors (as text, or null), read_only (true or false) and api_date (a date, or null)";
+        floors (as text, or null), read_only (true or false), api_date (a date, or null) and unlimited (true or false)";
 
     fn terms(self) -> Result<TermsChange, String> {
         if self == AdminTermsChange::default() {
             return Err(
-                "nothing to set: give level, quota, rate, connections, floors, read_only or api_date"
+                "nothing to set: give level, quota, rate, connections, floors, read_only, api_date or unlimited"
                     .to_owned(),
             );
         }
-        let AdminTermsChange { level, quota, rate, connections, floors, read_only, api_date } = self;
+        let AdminTermsChange { level, quota, rate, connections, floors, read_only, api_date, unlimited } =
+            self;
+        let has_one_of_four = quota.is_some() || rate.is_some() || connections.is_some() || floors.is_some();
+        if unlimited.is_some() && has_one_of_four {
+            return Err("unlimited sets quota, rate, connections and floors: leave them out".to_owned());
+        }
+        let all_four = match unlimited {
+            Some(true) => TermsChange::unlimited(),
+            Some(false) => TermsChange::limited(),
+            None => TermsChange::default(),
+        };
         let date = |text: String| {
             text.parse::<Date>().map_err(|_| "api_date is a date as 2024-08-01, or null for the newest form")
         };
@@ -135,11 +151,14 @@ impl AdminTermsChange {
             |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
         Ok(TermsChange {
             level: parsed(level, known)?,
-            quota,
-            rate: parsed(rate, |text| text.parse()).map_err(|error: ParseRateRuleError| error.to_string())?,
-            connections,
+            quota: quota.or(all_four.quota),
+            rate: parsed(rate, |text| text.parse())
+                .map_err(|error: ParseRateRuleError| error.to_string())?
+                .or(all_four.rate),
+            connections: connections.or(all_four.connections),
             floors: parsed(floors, |text| text.parse())
-                .map_err(|error: ParseFloorsError| error.to_string())?,
+                .map_err(|error: ParseFloorsError| error.to_string())?
+                .or(all_four.floors),
             read_only,
             api_date: parsed(api_date, date)?,
         })
@@ -207,6 +226,7 @@ impl AdminRequest<'_> {
                 floors: account.terms.floors.map(|floors| floors.to_string()),
                 read_only: account.terms.read_only,
                 api_date: account.terms.api_date.map(|date| date.to_string()),
+                unlimited: account.terms.is_unlimited(),
             },
             quota: None,
         })
