@@ -2,7 +2,7 @@ use std::str::FromStr;
 
 use market::{Grain, Region, Symbol, parse_scaled};
 
-use crate::TimeFormat;
+use crate::{DecimalMark, TimeFormat};
 
 /// What the caller knows better than the file. The default knows nothing.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,10 @@ pub struct ReadOptions {
     pub ignored: Vec<String>,
     /// How times are written, where the file does not say it.
     pub time_format: Option<TimeFormat>,
+    /// The names of the columns of a file without a header, in their order.
+    pub columns: Vec<String>,
+    /// What separates decimals, where it cannot be told.
+    pub decimal: Option<DecimalMark>,
     pub scale: Scale,
     /// Whether a minute is stamped with its start or its end; the vendor's habit when absent.
     pub stamp: Option<Stamp>,
@@ -81,6 +85,8 @@ pub enum ParseOptionError {
         "{0:?} is not a format of times: write mdy, dmy, or a pattern with a date in it like %d.%m.%Y %H:%M"
     )]
     TimeFormat(String),
+    #[error("{0:?} is not a decimal mark: point and comma are")]
+    DecimalMark(String),
     #[error("{0:?} is not a pair: write name=value, with commas between pairs")]
     Pair(String),
     #[error("{0:?} cannot be scaled: price, volume and turnover can")]
@@ -152,6 +158,18 @@ impl FromStr for Stamp {
             "start" => Ok(Stamp::Start),
             "end" => Ok(Stamp::End),
             _ => Err(ParseOptionError::Stamp(short(text))),
+        }
+    }
+}
+
+impl FromStr for DecimalMark {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<DecimalMark, ParseOptionError> {
+        match text {
+            "point" | "." => Ok(DecimalMark::Point),
+            "comma" | "," => Ok(DecimalMark::Comma),
+            _ => Err(ParseOptionError::DecimalMark(short(text))),
         }
     }
 }

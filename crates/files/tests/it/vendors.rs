@@ -73,7 +73,9 @@ fn yahoo_with_two_header_levels_names_its_ticker_inside() {
         "w.csv",
         wide,
         &ReadOptions::default(),
-        expect!["w.csv: several tickers side by side: save one file a ticker, or one row a ticker and time"],
+        expect![
+            "w.csv: line 2: the columns of AAPL lack open, low: in a table with symbols side by side each of them needs open, high, low and close"
+        ],
     );
 }
 
