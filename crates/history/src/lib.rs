@@ -20,6 +20,7 @@ mod paging;
 mod plan;
 mod query;
 mod read;
+mod removal;
 mod shelf;
 mod sizes;
 mod trades;
@@ -32,6 +33,7 @@ pub use paging::{Paged, Pages, Paging, in_order};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError};
+pub use removal::{Removal, RemovalError, plan_removal, remove};
 pub use shelf::{Encoded, Shelf, ShelfLoad, Slices};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 

@@ -85,8 +85,9 @@ pub(crate) fn commit(
         batch.commit()?;
         failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
     }
-    let LedgerEntries { counts, touched, .. } = ledger;
-    Ok(Committed { notes: guard.notes(context), counts, touched, built: HashMap::new() })
+    let LedgerEntries { entries, counts, touched } = ledger;
+    let imports = entries.into_iter().map(|(file, entry)| (file, entry.id)).collect();
+    Ok(Committed { notes: guard.notes(context), imports, counts, touched, built: HashMap::new() })
 }
 
 /// What the committer has to say of each file.
@@ -94,6 +95,8 @@ pub(crate) fn commit(
 pub(crate) struct Committed {
     counts: HashMap<FileNo, Counts>,
     notes: HashMap<FileNo, String>,
+    /// The entry of each file in the ledger.
+    pub(crate) imports: BTreeMap<FileNo, ImportId>,
     /// Days with trades that were touched.
     pub(crate) touched: TouchedDays,
     built: HashMap<FileNo, String>,
@@ -207,7 +210,7 @@ impl LedgerEntries {
         laid: Vec<LaidPart>,
         failed: &BTreeMap<FileNo, Failure>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ImportError> {
         self.open(batch, std::mem::take(&mut flush.begins), now)?;
         self.securities(batch, std::mem::take(&mut flush.securities))?;
         self.actions(batch, &flush.actions)?;
@@ -218,7 +221,7 @@ impl LedgerEntries {
         batch.add_quarantine(&rejected)?;
         let failures = failed.iter().filter_map(|(file, failure)| self.failure(*file, failure));
         flush.marks.extend(failures.collect::<Vec<Mark>>());
-        flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))
+        Ok(flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))?)
     }
 
     fn open(&mut self, batch: &mut Batch<'_>, begins: Vec<Begin>, now: Timestamp) -> Result<(), StoreError> {
@@ -279,7 +282,7 @@ impl LedgerEntries {
         Ok(())
     }
 
-    fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), StoreError> {
+    fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), ImportError> {
         for LaidPart { file, series, rows, first, last, laid } in laid {
             batch.ensure_security(&series.symbol)?;
             for write in &laid.writes {
@@ -287,6 +290,9 @@ impl LedgerEntries {
             }
             if let Some(entry) = self.entries.get(&file) {
                 batch.add_import_series(entry.id, &series, rows, first, last)?;
+                for change in laid.changes.records(entry.id, &series)? {
+                    batch.add_import_change(&change)?;
+                }
             }
             let count = self.counts.entry(file).or_default();
             count.added += laid.added;
@@ -377,6 +383,7 @@ pub(crate) fn join(
     mut failures: BTreeMap<FileNo, Failure>,
 ) -> Vec<Report> {
     for (file, report) in reports.iter_mut().enumerate() {
+        report.import = committed.imports.get(&file).copied();
         if let Some(count) = committed.counts.get(&file) {
             report.added += count.added;
             report.replaced += count.replaced;

@@ -10,6 +10,7 @@ mod import_properties;
 mod import_replacing;
 mod import_resume;
 mod import_tables;
+mod import_undo;
 mod plans;
 mod reference;
 mod rules_d6_sessions;
