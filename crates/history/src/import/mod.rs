@@ -8,6 +8,7 @@
 //! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds. Trades take the same way
 //! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`).
 
+mod beside;
 mod commit;
 mod context;
 mod error;
