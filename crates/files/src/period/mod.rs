@@ -127,12 +127,9 @@ fn judge_against(rows: &[Stamp], base: Minutes, context: JudgeContext<'_>) -> Re
 /// whole half hours apart as well. Nor may a part of them have a longer one.
 fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<(), Problem> {
     let period = Period::Clock(length);
-    let judged = judge_against(rows, length, context)?.period;
-    if judged == period && minutes::are_near(rows, length, context) {
-        Ok(())
-    } else {
-        Err(Problem::UnsurePeriod(period))
-    }
+    let is_it =
+        minutes::are_near(rows, length, context) && judge_against(rows, length, context)?.period == period;
+    if is_it { Ok(()) } else { Err(Problem::UnsurePeriod(period)) }
 }
 
 /// Rows that stand once a day at one and the same time are candles of days or longer, stamped with an hour.

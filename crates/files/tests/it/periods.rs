@@ -60,8 +60,8 @@ fn coarse_candles_are_recognised_and_called_a_guess() {
 
 #[test]
 fn hours_behind_five_minutes_are_not_taken_for_them() {
-    let fives = every(5, 960, 3, &["AAPL.US"]);
-    let hours = every(60, 960, 20, &["AAPL.US"]).replace("2024-01", "2024-02");
+    let fives = every(5, 960, 20, &["AAPL.US"]);
+    let hours = every(60, 960, 6, &["AAPL.US"]).replace("2024-01", "2024-02");
     let message = crate::common::refusal_of(
         "a.csv",
         (fives + hours.split_once('\n').unwrap().1).as_bytes(),

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use history::import::{Options, Outcome, Report, Sizes};
 use history::{AsOf, DayState, Expected, Shelf, coverage};
 use market::adjust::Amount;
-use market::{Action, Candle, Candles, Grain, Market, Period, Price, Turnover};
+use market::{Action, Candle, Candles, Grain, Market, Period, Price, Timestamp, Turnover};
 
 use crate::common::{
-    COARSE, Shop, at, candle, date, days, fold_naively, minutes, question_of, symbol, venue, volume,
+    COARSE, Rng, Shop, at, candle, date, days, fold_naively, minutes, question_of, symbol, venue, volume,
 };
 use crate::shelf::Plain;
 
@@ -234,6 +234,65 @@ fn under_a_clock_that_was_set_a_coarse_candle_is_known_when_it_is_over() {
     check("12:00:00", hours, "2026-07-07 10:30×60 11:30×30");
     check("11:45:00", "6.HK day whole {0, -, -, 2}", "");
     assert_eq!(shop.ask_with("2026-07-07 11:45", hours, volume), "2026-07-07 10:30×60 11:30×30");
+}
+
+/// R1 and R2 by hand: candles of a grain as they may be known at an instant.
+fn known(market: Market, grain: Grain, candles: &[Candle], now: Timestamp) -> Vec<Candle> {
+    let mut known = Vec::new();
+    for candle in candles.iter().filter(|candle| candle.time <= now) {
+        let slot = venue(market).slot(candle.time).unwrap();
+        let (_, end) = slot.bucket(grain.length().unwrap(), candle.time);
+        let is_tail = market == Market::Hk && venue(market).zone().local(candle.time).1 == 16 * 3600;
+        let act = if is_tail { candle.time.0 + 600 } else { end.0 };
+        let Candle { time, open, session, .. } = *candle;
+        let (high, low, close, volume, turnover) = (open, open, open, 0, Turnover(0));
+        match now.0 >= act {
+            true => known.push(*candle),
+            false if is_tail => {}
+            false => known.push(Candle { time, open, high, low, close, volume, turnover, session }),
+        }
+    }
+    known
+}
+
+#[test]
+fn deleting_what_lies_ahead_of_coarse_candles_changes_no_answer() {
+    for seed in 0..10u64 {
+        let mut rng = Rng(seed);
+        let (market, name) = *rng.pick(&[(Market::Hk, "5.HK"), (Market::Us, "A.US")]);
+        let fine = priced(market, "2026-07-06", "2026-07-08", seed as i64);
+        let layers = [Grain::Own5, Grain::Own60].map(|grain| {
+            let mut candles = folded(market, grain, &fine);
+            // The first day has hours alone.
+            let from = if grain == Grain::Own5 { at(market, "2026-07-07") } else { candles[0].time };
+            candles.retain(|candle| candle.time >= from && !rng.one_in(4));
+            (grain, candles)
+        });
+        let whole = Shop::new();
+        layers.iter().for_each(|(grain, candles)| drop(import(&whole, name, *grain, candles, false)));
+        let later: Vec<Candle> =
+            fine.iter().filter(|candle| candle.time >= at(market, "2026-07-07")).copied().collect();
+        for _ in 0..4 {
+            let after = *rng.pick(&[0, 1, 59, 60, 240, 299, 300, 599, 600, 3599]);
+            let now = Timestamp(rng.pick(&later).time.0 + after);
+            let cut = Shop::new();
+            for (grain, candles) in &layers {
+                let candles = known(market, *grain, candles, now);
+                if !candles.is_empty() {
+                    import(&cut, name, *grain, &candles, false);
+                }
+            }
+            for period in ["5m", "15m", "60m", "180m"] {
+                for sessions in ["whole", "whole +all"] {
+                    let question = format!("{name} {period} {sessions} {{0, -, -, 40}}");
+                    let query = question_of(&question).unwrap();
+                    let told = whole.candles(&query, AsOf::Replay(now)).unwrap().candles;
+                    let expected = cut.candles(&query, AsOf::Live(now)).unwrap().candles;
+                    assert_eq!(told, expected, "seed {seed}, {now}: {question}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
