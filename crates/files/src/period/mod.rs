@@ -99,11 +99,11 @@ pub(crate) fn judge(
                     return one_a_day(rows, context);
                 }
             }
-            match judged.period {
-                Period::Clock(length) if length != Minutes::ONE && importable(judged.period).is_ok() => {
-                    confirm(rows, length, context)?;
-                }
-                _ => {}
+            if let Period::Clock(length) = judged.period
+                && length != Minutes::ONE
+                && importable(judged.period).is_ok()
+            {
+                confirm(rows, length, context)?;
             }
             Ok(judged)
         }
