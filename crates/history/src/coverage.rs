@@ -108,7 +108,7 @@ pub fn coverage(
     let through = range.1.map_or(over, |through| through.min(over));
     let window = window(venue, from, through);
     let has_coarse = has_own(&snapshot, symbol)?;
-    let read = |grain: Grain, lane| {
+    let read = |grain: Grain, lane: Lane| {
         if grain.is_own() && !has_coarse {
             return Ok(Candles::default());
         }
@@ -117,12 +117,7 @@ pub fn coverage(
     };
     let begun = begun_until(venue, as_of);
     let mut minutes = lane_days::of_lane(venue, begun, |grain| read(grain, Lane::Regular))?;
-    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
-    for lane in [Lane::Extended, Lane::Overnight] {
-        for (date, day) in lane_days::of_lane(venue, begun, |grain| read(grain, lane))? {
-            *extended.entry(date).or_default() += day.minutes.len() as u32;
-        }
-    }
+    let extended = outside_regular_hours(venue, begun, &read)?;
     let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
     let sources = known_sources(&snapshot, venue, symbol, as_of)?;
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
@@ -160,6 +155,21 @@ pub fn coverage(
         });
     }
     Ok(Coverage { symbol: symbol.clone(), days })
+}
+
+/// How many minutes outside regular hours each day has.
+fn outside_regular_hours(
+    venue: &Venue,
+    begun: Timestamp,
+    read: impl Fn(Grain, Lane) -> Result<Candles, HistoryError>,
+) -> Result<BTreeMap<Date, u32>, HistoryError> {
+    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
+    for lane in [Lane::Extended, Lane::Overnight] {
+        for (date, day) in lane_days::of_lane(venue, begun, |grain| read(grain, lane))? {
+            *extended.entry(date).or_default() += day.minutes.len() as u32;
+        }
+    }
+    Ok(extended)
 }
 
 /// The files that candles came from, as far as they may be known at this time. A file that reaches beyond a replay's clock would reveal that
