@@ -117,7 +117,7 @@ pub fn coverage(
     };
     let begun = begun_until(venue, as_of);
     let mut minutes = lane_days::of_lane(venue, begun, |grain| read(grain, Lane::Regular))?;
-    let extended = outside_regular_hours(venue, begun, &read)?;
+    let extended = outside_regular_hours(venue, begun, read)?;
     let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
     let sources = known_sources(&snapshot, venue, symbol, as_of)?;
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
