@@ -60,19 +60,25 @@ pub enum Problem {
     #[error("more than {RECORDS_MAX} rows")]
     Records,
     #[error(
-        "looks like {} candles; Chandler stores 1-minute and daily candles and makes the rest itself",
+        "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them",
         period::name(*.0)
     )]
     OtherPeriod(Period),
     /// Of a length that is not even served.
     #[error(
-        "looks like {0}-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself"
+        "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
     )]
     OddMinutes(i64),
+    /// The steps fit a period that can be imported, and they fit others as well.
+    #[error(
+        "looks like {} candles, but many rows are further apart; pass --period {} if that is what they are",
+        period::name(*.0), .0
+    )]
+    UnsurePeriod(Period),
     /// A file that names its period itself.
-    #[error("PER is {0:?}: Chandler stores 1-minute and daily candles and makes the rest itself")]
+    #[error("PER is {0:?}: of files with this column, only days (D) and minutes (1) can be imported")]
     NamedPeriod(String),
-    #[error("rows are {0} seconds apart; Chandler stores 1-minute and daily candles")]
+    #[error("rows are {0} seconds apart; the shortest candles that can be imported are those of a minute")]
     Seconds(i64),
     #[error(
         "every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
@@ -95,7 +101,7 @@ pub enum Problem {
     DatesOfBothOrders { month_first: u64, day_first: u64 },
     #[error(transparent)]
     Archive(#[from] crate::zip::ArchiveError),
-    #[error("--period {}: only 1m and 1d can be imported", .0.as_str())]
+    #[error("--period {}: these are rolled up from minutes; only 1m, 5m, 15m, 30m, 60m and 1d are imported", .0.as_str())]
     Grain(Grain),
     #[error("not readable as Parquet: {0}")]
     Parquet(String),

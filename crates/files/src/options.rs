@@ -7,7 +7,7 @@ use crate::{DecimalMark, TimeFormat};
 /// What the caller knows better than the file. The default knows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Minute or day; inferred from the first rows when absent.
+    /// A minute, a day, or a grain of coarse files; inferred from the first rows when absent.
     pub period: Option<Grain>,
     /// Where bare tickers are listed.
     pub region: Option<Region>,
@@ -24,7 +24,7 @@ pub struct ReadOptions {
     /// What separates decimals, where it cannot be told.
     pub decimal: Option<DecimalMark>,
     pub scale: Scale,
-    /// Whether a minute is stamped with its start or its end; the vendor's habit when absent.
+    /// Whether a candle of minutes is stamped with its start or its end; the vendor's habit when absent.
     pub stamp: Option<Stamp>,
     /// Reckon a turnover from prices and volume where the file has none.
     pub estimate_turnover: bool,

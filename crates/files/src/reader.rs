@@ -141,7 +141,7 @@ impl CandleReader {
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// Minute or day.
+    /// What the rows are stored as.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }
@@ -307,6 +307,12 @@ fn first_notes(
             period::name(perhaps)
         ));
     }
+    if reading.grain.is_own() && judged.by == JudgedBy::Steps {
+        notes.push(format!(
+            "taken as {} candles, a guess from how far the rows are apart; pass --period to say what they are",
+            period::name(judged.period)
+        ));
+    }
     let chinese = rows.symbols.symbols().iter().any(|symbol| symbol.market() == market::Market::Cn);
     let unscaled = options.scale.volume.is_none() && options.scale.turnover.is_none();
     let daily = reading.grain == Grain::Day;
@@ -339,8 +345,9 @@ fn first_notes(
         _ => {}
     }
     if !daily && options.stamp.is_none() && reading.stamp == Stamp::End {
+        let what = if reading.grain.is_own() { "candle" } else { "minute" };
         notes.push(format!(
-            "{vendor} stamps a minute with its end; each was moved to its start; pass --stamp start if these are starts"
+            "{vendor} stamps a {what} with its end; each was moved to its start; pass --stamp start if these are starts"
         ));
     }
     if rows.columns.volume.is_none() {

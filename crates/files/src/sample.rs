@@ -54,8 +54,8 @@ pub(crate) fn read_sample(
         let day_of = match grain {
             Grain::Day if days_of_utc => DayOf::Utc,
             Grain::Day => DayOf::Local,
-            Grain::Minute => DayOf::Stamp,
             Grain::Minute15 | Grain::Minute60 => return Err(Problem::Grain(grain)),
+            Grain::Minute | Grain::Own5 | Grain::Own15 | Grain::Own30 | Grain::Own60 => DayOf::Stamp,
         };
         let judged = JudgedPeriod { period: grain.period(), by: JudgedBy::Option };
         return Ok((reading(grain, day_of), judged));

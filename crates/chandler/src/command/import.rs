@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// The region of bare tickers: HK, US, SH or SZ
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
-    /// Whether a minute is stamped with its start or its end
+    /// Whether candles of minutes are stamped with their start or their end
     #[arg(long, value_enum)]
     stamp: Option<StampArgument>,
     /// Fill in turnover where the source has none: average price times volume
@@ -88,6 +88,14 @@ pub(crate) struct Arguments {
 enum PeriodArgument {
     #[value(name = "1m")]
     Minute,
+    #[value(name = "5m")]
+    Minutes5,
+    #[value(name = "15m")]
+    Minutes15,
+    #[value(name = "30m")]
+    Minutes30,
+    #[value(name = "60m", alias = "1h")]
+    Minutes60,
     #[value(name = "1d", alias = "day")]
     Day,
 }
@@ -108,6 +116,10 @@ impl Arguments {
     fn options(&self) -> Result<Options, Failure> {
         let period = self.period.map(|period| match period {
             PeriodArgument::Minute => Grain::Minute,
+            PeriodArgument::Minutes5 => Grain::Own5,
+            PeriodArgument::Minutes15 => Grain::Own15,
+            PeriodArgument::Minutes30 => Grain::Own30,
+            PeriodArgument::Minutes60 => Grain::Own60,
             PeriodArgument::Day => Grain::Day,
         });
         let map = self

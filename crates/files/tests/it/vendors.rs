@@ -112,7 +112,7 @@ fn stooq_bulk_rows_say_ticker_and_period() {
         &format!("{header}AAPL.US,5,20240102,153500,1,2,1,2,3,0\n"),
         &ReadOptions::default(),
         expect![[
-            r#"aapl.us.txt: PER is "5": Chandler stores 1-minute and daily candles and makes the rest itself"#
+            r#"aapl.us.txt: PER is "5": of files with this column, only days (D) and minutes (1) can be imported"#
         ]],
     );
 }

@@ -25,7 +25,7 @@ fn meaning(options: &ReadOptions) -> String {
         estimate_turnover,
     } = options;
     let mut parts = Vec::new();
-    parts.extend(period.map(|grain| format!("period={}", grain.as_str())));
+    parts.extend(period.map(|grain| format!("period={}", grain.written())));
     parts.extend(region.map(|region| format!("region={region}")));
     parts.extend(symbol.as_ref().map(|symbol| format!("symbol={symbol}")));
     parts.extend(map.iter().map(|(field, column)| format!("map {}={column}", field.as_str())));

@@ -2,6 +2,7 @@
 //! linking the database and the file formats once is enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+mod coarse_files;
 mod common;
 mod coverage;
 mod import_files;

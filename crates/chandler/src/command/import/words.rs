@@ -29,7 +29,7 @@ pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
         symbols(report),
         if understood.symbol.is_guess() { " (a guess from the file's name)" } else { "" },
         period_word(understood.period.period),
-        if is_period_guess(&understood) { " (a guess: too few rows to tell)" } else { "" },
+        period_guess(&understood).map(|why| format!(" (a guess: {why})")).unwrap_or_default(),
         understood.times.in_words(symbol.market()),
         understood.basis.in_words(),
     ))
@@ -43,8 +43,15 @@ fn symbols(report: &Report) -> String {
     }
 }
 
-fn is_period_guess(understood: &Understood) -> bool {
-    matches!(understood.period.by, JudgedBy::Default { .. })
+/// Why a period is a guess, if it is one.
+fn period_guess(understood: &Understood) -> Option<&'static str> {
+    let period = understood.period.period;
+    let is_coarse = period.is_clock() && period != Period::MINUTE;
+    match understood.period.by {
+        JudgedBy::Default { .. } => Some("too few rows to tell"),
+        JudgedBy::Steps if is_coarse => Some("from how far the rows are apart"),
+        JudgedBy::Steps | JudgedBy::Option => None,
+    }
 }
 
 fn period_word(period: Period) -> String {
@@ -118,7 +125,7 @@ pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
         "vendor": understood.vendor.as_str(),
         "symbols": report.names.iter().map(Symbol::as_str).collect::<Vec<_>>(),
         "symbol_is_guess": understood.symbol.is_guess(),
-        "period": understood.period.period.to_string(), "period_is_guess": is_period_guess(&understood),
+        "period": understood.period.period.to_string(), "period_is_guess": period_guess(&understood).is_some(),
         "range": range, "time_zone": zone.name(), "times": understood.times.in_words(symbol.market()),
         "basis": understood.basis.in_words(), "decimal": understood.decimal.as_str(),
         "columns_are_guess": understood.are_columns_guessed,
