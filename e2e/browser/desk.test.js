@@ -11,8 +11,8 @@ import { Client } from './client.js';
 import { environment, within } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
-const [USER, OPERATOR] = ['Una Wick', 'Otto Lantern'];
-const on = stage([USER], [OPERATOR, '--role', 'operator']);
+const [USER, OPERATOR, PINNED] = ['Una Wick', 'Otto Lantern', 'pinned'];
+const on = stage([USER], [OPERATOR, '--role', 'operator'], [PINNED, '--api-date', '2024-08-01']);
 
 const at = (name, where, what, options = {}) =>
   on.visit(options, async (visitor) => {
@@ -44,6 +44,13 @@ sys.stdin.read()
 }
 
 describe('the quota page', () => {
+  it('says the date that an account is pinned to, and is itself in the newest form', async () => {
+    await at(PINNED, '/quota', async (page) => {
+      await page.getByText('answered as of 2024-08-01').waitFor();
+      await page.getByText('Starts again').waitFor();
+    });
+  });
+
   it('moves when another security is opened, and says which', async () => {
     await at(USER, '/quota', async (page, visitor) => {
       const used = async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow'));

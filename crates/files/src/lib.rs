@@ -7,7 +7,7 @@
 //!
 //! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what (`headless.rs` where there is no header,
 //! `wide.rs` where symbols stand side by side), `clock.rs` how a time column
-//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] is the way out.
+//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] and [`TradeSink`] are the way out.
 
 mod cells;
 mod clock;
@@ -35,6 +35,7 @@ mod text;
 mod text_header;
 mod time;
 mod time_words;
+mod trade_sink;
 mod trades;
 mod understood;
 mod wide;
@@ -52,6 +53,7 @@ pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
 pub use source::{read_bytes, tables_in};
 pub use time_words::{DateOrder, TimeFormat};
+pub use trade_sink::TradeSink;
 pub use trades::{TradeBatch, TradeReader, TradeRow};
 pub use understood::{Basis, SymbolSource, TimesAre, Understood};
 pub use written::DecimalMark;

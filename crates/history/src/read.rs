@@ -36,6 +36,8 @@ pub enum HistoryError {
     NoCandles(Symbol),
     #[error("{0} has no trades")]
     NoTrades(Symbol),
+    #[error("{0} is a warrant: capital flow of warrants is unavailable")]
+    Warrant(Symbol),
     #[error("stored trades of {symbol} at {at}: {source}")]
     DamagedTrades { symbol: Symbol, at: Timestamp, source: BlockError },
     #[error("stored block of {series} at {at}: {source}")]

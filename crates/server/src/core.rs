@@ -84,7 +84,7 @@ pub(crate) struct Core {
     pub(crate) paper_levels: PaperLevels,
     /// What people write about securities.
     pub(crate) community: Community,
-    /// Begins a look for statements that are due: the market's clock was moved.
+    /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
@@ -341,6 +341,12 @@ impl Core {
     /// Refuses a symbol of which no single trade may be known.
     pub(crate) fn known_traded(&self, symbol: &Symbol) -> Result<(), Refusal> {
         let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, self.as_of()));
+        checked.map_err(|error: HistoryError| Refusal::from(error))
+    }
+
+    /// Refuses a symbol of whose capital flow nothing may be known.
+    pub(crate) fn known_capital_flow(&self, symbol: &Symbol) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, self.as_of()));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 

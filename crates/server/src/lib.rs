@@ -57,8 +57,8 @@ pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
     cash_flow_document, charge_name, execution_document, funds_document, grid_detail_document, grid_document,
-    grid_trigger_document, import_document, openapi, order_detail_document, order_document,
-    positions_document, watchlists_document,
+    grid_symbol_document, grid_trigger_document, import_document, openapi, order_detail_document,
+    order_document, positions_document, watchlists_document,
 };
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
@@ -67,6 +67,6 @@ pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
 pub use settings::{EXPOSURE_ADVICE, Settings};
-pub use statement_pdf::{PdfError, statement_pdf};
+pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;

@@ -115,6 +115,10 @@ fn permit(
             core.known_traded(symbol)?;
             core.own_region_only(caller)?;
         }
+        Subject::CapitalFlow(symbol) => {
+            core.known_capital_flow(symbol)?;
+            core.own_region_only(caller)?;
+        }
         Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
@@ -123,7 +127,7 @@ fn permit(
         (Subject::Security(symbol), Some(ticket)) => {
             access.admit_again(&caller.who, ticket, symbol, &mut memory.admission, now)
         }
-        (Subject::Security(symbol), None) | (Subject::Trades(symbol), _) => {
+        (Subject::Security(symbol), None) | (Subject::Trades(symbol) | Subject::CapitalFlow(symbol), _) => {
             access.admit(Demand::Quotes { caller: &caller.who, market: symbol.market().into() }, now)
         }
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use history::{Coverage, DayCoverage, GapReason};
+use history::{Coverage, DayCoverage, GapReason, HistoryError};
 use market::{Date, DayKind, Zone};
 use serde_json::{Value, json};
 use store::{Access, Lane, Reader};
@@ -41,6 +41,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let mut reader = store.reader()?;
     if arguments.trades {
         let symbol = arguments.symbol.as_deref().map(|text| surroundings.symbol(text)).transpose()?;
+        if let Some(symbol) = &symbol
+            && reader.snapshot()?.security(symbol)?.is_none()
+        {
+            let unknown = HistoryError::UnknownSecurity(symbol.clone()).into();
+            return Err(suggest::hinted(unknown, &store));
+        }
         let (range, format) = (range(arguments)?, arguments.format);
         return coverage_trades::run(symbol.as_ref(), range, format, surroundings, &mut reader);
     }

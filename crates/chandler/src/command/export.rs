@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Any period; the stored ones are 1m and day
     #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
     period: Period,
-    /// Single trades instead of candles, as CSV
+    /// Single trades instead of candles
     #[arg(long, conflicts_with_all = ["period", "adjust", "session"])]
     trades: bool,
     /// The first date, included
@@ -79,9 +79,6 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let format = Format::of(arguments)?;
     if format != Format::Csv && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
-    }
-    if arguments.trades && format != Format::Csv {
-        return Err(usage("trades are exported as CSV alone"));
     }
     let store = surroundings.open(Access::Read)?;
     let symbols =
@@ -184,7 +181,7 @@ fn write(
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
     if arguments.trades {
-        return export_trades::write((start, end), surroundings, store, symbols, out);
+        return export_trades::write((start, end), file_format, surroundings, store, symbols, out);
     }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;

@@ -395,6 +395,8 @@ fn trades_are_imported_shown_and_written_again() {
         world.json(&["coverage", "700.HK", "--trades"])[0]["missing"],
         serde_json::json!(["2026-03-17"])
     );
+    let (code, says) = world.fails(&["coverage", "701.HK", "--trades"]);
+    assert!(code == 1 && says.contains("701.HK is not known here"), "{code} {says}");
     let exported = world.ok(&["export", "--trades", "--start", "2026-03-16", "--end", "2026-03-17"]);
     assert_eq!(
         exported,
@@ -405,6 +407,11 @@ fn trades_are_imported_shown_and_written_again() {
     // What was written is what was read: it changes nothing.
     world.write("again.csv", exported.as_bytes());
     assert_eq!(world.json(&["import", "again.csv"])["files"][0]["unchanged"], 2);
+    world.ok(&["export", "--trades", "-o", "trades.parquet"]);
+    let again = &world.json(&["import", "trades.parquet"])["files"][0];
+    assert_eq!((&again["kind"], &again["unchanged"]), (&"trades".into(), &3.into()), "{again}");
+    world.ok(&["export", "--trades", "-o", "trades.arrow"]);
+    assert!(world.path("trades.arrow").metadata().unwrap().len() > 500);
     let minutes = world.json(&["kline", "700.HK", "--period", "1m", "-n", "10"]);
     assert_eq!(minutes["candlesticks"].as_array().unwrap().len(), 2, "{minutes}");
     assert!(world.ok(&["check"]).contains("and 3 trades in "));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use market::{Candles, ClassShares, Date, Grain, Symbol, TradeCandles};
-use store::{ImportId, Lane, Reader, Series, Snapshot, TradeSizes, Writer};
+use store::{ImportId, Lane, Reader, Series, Snapshot, TradeDay, TradeSizes, Writer};
 
 use super::flush::FileNo;
 use super::lay::{LayError, OnDamage, Part, lay};
@@ -149,10 +149,15 @@ pub(crate) fn keep_sizes(
         let venue = context.venues.of(symbol.market());
         let kept: Vec<(Date, TradeSizes)> = {
             let snapshot = reader.snapshot()?;
-            let mut window = SizeWindow::new(&snapshot, venue, symbol);
             let days = snapshot.trade_days(symbol)?;
-            let missing = days.iter().filter(|day| day.day >= first && day.sizes.is_none());
-            missing.filter_map(|day| Some((day.day, window.kept(day.day, ClassShares::default())?))).collect()
+            let is_missing = |day: &&TradeDay| day.day >= first && day.sizes.is_none();
+            let missing: Vec<Date> = days.iter().filter(is_missing).map(|day| day.day).collect();
+            let mut window = SizeWindow::over(&snapshot, venue, symbol, days);
+            let mut kept = Vec::with_capacity(missing.len());
+            for day in missing {
+                kept.extend(window.kept(day, ClassShares::default()).map(|sizes| (day, sizes)));
+            }
+            kept
         };
         let mut batch = writer.begin()?;
         for (day, sizes) in kept {

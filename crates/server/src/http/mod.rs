@@ -60,7 +60,7 @@ pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
 pub use data::import_document;
 pub use document::openapi;
-pub use grid::{grid_detail_document, grid_document, grid_trigger_document};
+pub use grid::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use routes::{Destination, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};

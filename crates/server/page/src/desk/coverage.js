@@ -72,6 +72,10 @@ function heat(data, show) {
       show(row.symbol, date);
     };
     button.addEventListener('click', () => open());
+    const told = (date, at) => {
+      const words = [phrase(STATES[row.days[at]] ?? 'outside'), ...(row.trades?.[at] === 't' ? [phrase('single_trades')] : [])];
+      return `${row.symbol} ${date}: ${words.join(', ')}`;
+    };
     const boxes = el(
       'div',
       { class: 'days', 'aria-hidden': 'true' },
@@ -79,7 +83,7 @@ function heat(data, show) {
         el('i', {
           'data-state': row.days[at] ?? '.',
           'data-date': date,
-          title: `${row.symbol} ${date}: ${phrase(STATES[row.days[at]] ?? 'outside')}`,
+          title: told(date, at),
         }),
       ),
     );
@@ -143,6 +147,11 @@ async function drill(detail, symbol, { start, end }, date) {
     { title: phrase('session'), of: (day) => (KINDS[day.day] ? phrase(KINDS[day.day]) : day.day) },
     { title: phrase('daily'), of: (day) => daily(day) },
     { title: phrase('minutes'), kind: 'number', of: (day) => `${count(day.minutes)} / ${count(day.expected)}` },
+    {
+      title: phrase('single_trades'),
+      kind: 'number',
+      of: (day) => (Number.isInteger(day.trades) ? count(day.trades) : phrase('not_over')),
+    },
     { title: phrase('gaps'), kind: 'wide', of: (day) => gaps(day) },
   ];
   const none = date ? phrase('nothing_expected', symbol, date) : phrase('all_complete');

@@ -23,6 +23,9 @@ struct Identity {
     role: &'static str,
     /// What goes into x-csrf with every POST, PUT and DELETE by session; null for everybody else.
     csrf: Option<String>,
+    /// The date of the interface as of which the programs of the account are answered; not there if that is the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_date: Option<String>,
 }
 
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -30,5 +33,10 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     QueryParameters::parse(call.query, &[])?;
     // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
-    Ok(envelope::success(Identity { account: account.name.clone(), role: account.role.as_str(), csrf }))
+    Ok(envelope::success(Identity {
+        account: account.name.clone(),
+        role: account.role.as_str(),
+        csrf,
+        api_date: account.terms.api_date.map(|date| date.to_string()),
+    }))
 }

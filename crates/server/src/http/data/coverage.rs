@@ -5,6 +5,7 @@ use history::{DayCoverage, DayState, Expected, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Market, Symbol, Zone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use store::TradeDay;
 
 use crate::command;
 use crate::kit::Site;
@@ -62,6 +63,9 @@ struct CoverageRow {
     symbol: String,
     /// c complete, p partial, m missing, - closed, . nothing is expected.
     days: String,
+    /// t for each of these days of which single trades are stored, else a dot; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trades: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -84,6 +88,8 @@ struct CoverageDay {
     minutes: u32,
     expected: u32,
     extended: u32,
+    /// How many single trades are stored; null while the day goes on.
+    trades: Option<u64>,
     gaps: Vec<CoverageGap>,
     gaps_omitted: usize,
 }
@@ -130,7 +136,9 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
             let Some((_, expected)) = of_market else { continue };
             let states = expected.states(reader, &one.symbol)?;
             let days: String = states.into_iter().map(DayState::letter).collect();
-            rows.push(CoverageRow { symbol: one.symbol.as_str().to_owned(), days });
+            let traded = site.core.history.traded_days_back(reader, &one.symbol, end, DAYS_MAX, as_of)?;
+            let trades = trade_letters((start, end), &traded);
+            rows.push(CoverageRow { symbol: one.symbol.as_str().to_owned(), days, trades });
         }
         Ok(rows)
     });
@@ -143,6 +151,15 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
         rows,
         next: last.map(|one| one.symbol.as_str().to_owned()),
     }))
+}
+
+/// `None` if no day of the range has trades.
+fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<String> {
+    let has_trades = |date: Date| traded.iter().any(|traded| traded.day == date);
+    let dates = std::iter::successors(Some(start), |date| date.tomorrow().ok());
+    let letters: String =
+        dates.take_while(|date| *date <= end).map(|date| if has_trades(date) { 't' } else { '.' }).collect();
+    letters.contains('t').then_some(letters)
 }
 
 /// The first of `days` days up to `end`.
@@ -166,13 +183,21 @@ pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
         return Err(Refusal::BadQuery(format!("{start} to {end} are more than {DAYS_MAX} days")).into());
     }
     let range = (Some(start), Some(end));
-    let found =
-        site.core.with_reader(|reader| history::coverage(&site.core.history, reader, &symbol, range, as_of));
-    let found = match found {
+    let found = site.core.with_reader(|reader| -> Result<_, HistoryError> {
+        let found = history::coverage(&site.core.history, reader, &symbol, range, as_of)?;
+        let traded = site.core.history.traded_days_back(reader, &symbol, end, DAYS_MAX, as_of)?;
+        Ok((found, traded))
+    });
+    let (found, traded) = match found {
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    let days = found.days.iter().map(|day| described(day, venue.zone())).collect();
+    // Of a day that goes on beyond now, how much it has is not known.
+    let trades = |date: Date| match traded.iter().find(|traded| traded.day == date) {
+        None => Some(0),
+        Some(traded) => (traded.last <= as_of.now()).then_some(traded.rows),
+    };
+    let days = found.days.iter().map(|day| described(day, trades(day.date), venue.zone())).collect();
     Ok(envelope::success(CoverageDays {
         symbol: symbol.as_str().to_owned(),
         start: Day(start),
@@ -181,7 +206,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     }))
 }
 
-fn described(day: &DayCoverage, zone: &Zone) -> CoverageDay {
+fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay {
     let gap = |gap: &Gap| CoverageGap {
         first: Instant::local(gap.first, zone),
         last: Instant::local(gap.last, zone),
@@ -204,6 +229,7 @@ fn described(day: &DayCoverage, zone: &Zone) -> CoverageDay {
         minutes: day.stored,
         expected: day.expected,
         extended: day.extended,
+        trades,
         gaps: gaps.into_iter().take(GAPS_MAX).map(gap).collect(),
         gaps_omitted: day.gaps.len().saturating_sub(GAPS_MAX),
     }

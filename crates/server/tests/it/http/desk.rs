@@ -64,6 +64,24 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
 }
 
 #[tokio::test]
+async fn coverage_tells_of_which_days_there_are_trades() {
+    let server = Running::start().await;
+    let op = operator(&server);
+    let path = server.dir.path().join("trades.csv");
+    let text = "symbol,time,price,volume\n700.HK,2026-11-11 10:00:00,600,100\n\
+        700.HK,2026-11-13 10:00:00,600,100\n700.HK,2026-11-13 10:00:00,600,100\n";
+    std::fs::write(&path, text).unwrap();
+    import_with(server.dir.path(), &[path], Options::default());
+    server.noticed().await;
+    let week = data(&server.get("/v1/coverage?days=7", &op).await);
+    assert_eq!(week["rows"][1], json!({"symbol": "700.HK", "days": "ccccc..", "trades": "..t.t.."}));
+    assert_eq!(week["rows"][2].get("trades"), None);
+    let told = data(&server.get("/v1/coverage/700.HK?start=2026-11-11&end=2026-11-13", &op).await);
+    let trades: Vec<&Value> = told["days"].as_array().unwrap().iter().map(|day| &day["trades"]).collect();
+    assert_eq!(trades, [&json!(1), &json!(0), &json!(2)]);
+}
+
+#[tokio::test]
 async fn the_days_of_one_security_tell_what_is_missing_and_why() {
     let server = Running::start().await;
     let op = operator(&server);
