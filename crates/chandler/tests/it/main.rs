@@ -29,5 +29,6 @@ mod toolchain;
 mod topics;
 mod trading;
 mod trading_remote;
+mod undo;
 mod watchlists;
 mod world;
