@@ -27,7 +27,7 @@ mod trades;
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
-pub use inventory::known_part;
+pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
