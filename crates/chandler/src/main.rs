@@ -20,10 +20,11 @@ mod surroundings;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
 use surroundings::{NamedFlags, Surroundings};
@@ -48,6 +49,9 @@ struct Arguments {
 enum Command {
     /// Read candles, securities and corporate actions from CSV and Parquet files into the store
     Import(command::import::Arguments),
+    /// List what is stored: which candles of each security since when, its last price, and missing days
+    #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
+    List(command::list::Arguments),
     /// Ask for candles: by count, by range, any period, adjusted or not
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
@@ -117,7 +121,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    let matches = tree::tree().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
@@ -154,6 +158,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
     };
     match command {
         Command::Import(arguments) => command::import::run(&arguments, surroundings),
+        Command::List(arguments) => command::list::run(&arguments, surroundings),
         Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
         Command::Export(arguments) => command::export::run(&arguments, surroundings),
         Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),
@@ -185,7 +190,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
         Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
         Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
-        Command::Completions(arguments) => command::completions::run(&arguments, Arguments::command()),
-        Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
+        Command::Completions(arguments) => command::completions::run(&arguments, tree::tree()),
+        Command::Man(arguments) => command::man::run(&arguments, tree::tree()),
     }
 }

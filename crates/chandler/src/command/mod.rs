@@ -26,6 +26,7 @@ pub(crate) mod import;
 pub(crate) mod imports;
 pub(crate) mod inspect;
 pub(crate) mod kline;
+pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod man;

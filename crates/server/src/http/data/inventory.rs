@@ -230,6 +230,11 @@ impl<'a> StoreInventory<'a> {
         Ok(StoreInventory { history, as_of, directory, days, expected })
     }
 
+    /// Whether no security has candles.
+    pub fn is_empty(&self) -> bool {
+        self.directory.is_empty()
+    }
+
     /// The symbols that match a text, the best first, and those of one market alone if it is named; all by symbol without a text.
     pub fn matches(&self, query: &str, market: Option<Market>) -> Vec<&Symbol> {
         let is_wanted = |symbol: &Symbol| market.is_none_or(|wanted| wanted == symbol.market());

@@ -74,7 +74,7 @@ async fn the_list_is_paged_and_filtered() {
         assert_eq!(symbols(&answer), found, "{query}");
     }
     let long = format!("query={}", "x".repeat(65));
-    for query in ["limit=0", "limit=201", "offset=-1", "market=SG", "order=best", "days=7", &long] {
+    for query in ["limit=0", "limit=201", "offset=-1", "market=SG", "order=best", "days=7", long.as_str()] {
         let refused = server.get(&format!("/v1/inventory?{query}"), &ann).await;
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (400, Some(301_600)), "{query}");
     }
