@@ -7,6 +7,7 @@ pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
+pub(crate) const SECURITIES: &str = "/securities";
 pub(crate) const PORTFOLIO: &str = "/portfolio";
 pub(crate) const TOPICS: &str = "/topics";
 pub(crate) const TOPIC: &str = "/topics/{id}";
@@ -16,8 +17,20 @@ pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 11] =
-    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, TOPICS, TOPIC, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+pub(crate) const PAGES: [&str; 12] = [
+    CONFIRM,
+    AUTHORIZE,
+    SIGN_IN,
+    CHART,
+    SECURITIES,
+    PORTFOLIO,
+    TOPICS,
+    TOPIC,
+    QUOTA,
+    CONNECTIONS,
+    COVERAGE,
+    IMPORTS,
+];
 
 /// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.
 pub(crate) fn is_at(page: &str, path: &str) -> bool {
