@@ -74,7 +74,7 @@ function ranges(row, isWanted, isNamed) {
 
 function gaps({ symbol, missing, partial, expected }) {
   if (missing + partial === 0) return expected > 0 ? phrase('no_gaps') : '–';
-  const words = phrase('gap_counts', count(missing), count(partial));
+  const words = [missing > 0 && phrase('gap_missing', count(missing)), partial > 0 && phrase('gap_partial', count(partial))].filter(Boolean).join(phrase('comma'));
   return el('a', { href: addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`), class: missing > 0 ? 'warn' : undefined }, words);
 }
 
@@ -157,7 +157,7 @@ class SecurityList {
     const { total, answer } = this.rows;
     // It keeps its room, so that nothing below moves.
     this.box.classList.toggle('empty', total === 0);
-    let words = phrase('listed', count(total));
+    let words = total === 1 ? phrase('listed_one') : phrase('listed', count(total));
     if (total === 0) words = phrase(answer.store_is_empty ? 'nothing_yet' : 'no_results');
     else if (answer.uncounted > 0) words = phrase('comparing', count(total - answer.uncounted), count(total));
     // What is said already is not said again with each scroll.

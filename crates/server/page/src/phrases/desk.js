@@ -121,8 +121,11 @@ export const phrase = phrasesOf({
   days: ['Days', '日K线', '日K線'],
   intraday: ['Intraday', '日内K线', '日內K線'],
   last: ['Last', '最新价', '最新價'],
-  gap_counts: ['{0} missing, {1} partial', '缺 {0} 天，部分 {1} 天', '缺 {0} 天，部分 {1} 天'],
+  gap_missing: ['{0} missing', '缺 {0} 天', '缺 {0} 天'],
+  gap_partial: ['{0} partial', '{0} 天不全', '{0} 天不全'],
+  comma: [', ', '，', '，'],
   no_gaps: ['none', '无', '無'],
+  listed_one: ['1 security', '1 只证券', '1 隻證券'],
   listed: ['{0} securities', '{0} 只证券', '{0} 隻證券'],
   comparing: [
     'Compared with the calendar: {0} of {1}; those that are left come last.',
