@@ -49,9 +49,9 @@ pub(crate) fn tree() -> Command {
 /// The commands that take a `--format` take it as `-f` too.
 fn with_short_format(command: Command) -> Command {
     command
-        .mut_args(|argument| match argument.get_long() {
-            Some("format") => argument.short('f'),
-            _ => argument,
+        .mut_args(|argument| {
+            let is_format = argument.get_long() == Some("format");
+            if is_format { argument.short('f') } else { argument }
         })
         .mut_subcommands(with_short_format)
 }

@@ -261,7 +261,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
     let sight = Sight::of(&admitted, site);
     if !sight.is_operator {
-        securities::visible(&symbol, site, &admitted)?;
+        securities::visible(&symbol, site, &admitted).map(drop)?;
     }
     let as_of = site.core.as_of();
     let venue = site.core.history.venue(&symbol);

@@ -14,7 +14,7 @@ use crate::kit::{Admitted, Site};
 use crate::refusal::Refusal;
 
 /// The longest search text; names of companies are shorter.
-pub(super) const QUERY_MAX: usize = 64;
+const QUERY_MAX: usize = 64;
 const MARKETS: [&str; Market::ALL.len()] = ["HK", "US", "CN"];
 
 pub(super) const QUERY: Parameter =
@@ -126,7 +126,7 @@ impl HiddenDays {
 }
 
 /// The days of a range, as far as they may be seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DayCounts {
     pub(super) missing: u32,
     pub(super) partial: u32,
