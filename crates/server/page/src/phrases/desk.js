@@ -127,11 +127,7 @@ export const phrase = phrasesOf({
   no_gaps: ['none', '无', '無'],
   listed_one: ['1 security', '1 只证券', '1 隻證券'],
   listed: ['{0} securities', '{0} 只证券', '{0} 隻證券'],
-  comparing: [
-    'Compared with the calendar: {0} of {1}; those that are left come last.',
-    '已与交易日历比对 {0}/{1}；其余排在最后。',
-    '已與交易日曆比對 {0}/{1}；其餘排在最後。',
-  ],
+  comparing: ['Comparing with the calendar: {0} of {1}', '正在与交易日历比对：{0}/{1}', '正在與交易日曆比對：{0}/{1}'],
   no_results: ['No results', '没有结果', '沒有結果'],
 
   complete_means: [

@@ -127,6 +127,33 @@ async fn the_worst_come_first() {
 }
 
 #[tokio::test]
+async fn a_request_compares_a_part_of_a_large_store_with_the_calendar() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let rows: String = (1..=250).map(|number| format!("Z{number}.US,2026-11-12,1,1,1,1,1\n")).collect();
+    let path = server.dir.path().join("many.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+    let mut options = Options::default();
+    options.read.period = Some(Grain::Day);
+    import_with(server.dir.path(), &[path], options);
+    server.noticed().await;
+    for uncounted in [53, 0, 0] {
+        let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
+        assert_eq!((&worst["total"], &worst["uncounted"]), (&json!(253), &json!(uncounted)));
+        // Of those that are compared, the first by symbol.
+        assert_eq!((symbols(&worst), &worst["rows"][0]["missing"]), (vec!["Z1.US"], &json!(1)));
+    }
+    let rest = data(&server.get("/v1/inventory?order=worst&offset=250", &ann).await);
+    assert_eq!(symbols(&rest), ["600519.SH", "700.HK", "AAPL.US"]);
+    // By symbol nothing has to be compared but the page itself.
+    let last = data(&server.get("/v1/coverage?days=2&end=2026-11-13&after=Z98.US", &ann).await);
+    assert_eq!(
+        (&last["uncounted"], &last["rows"][0]),
+        (&json!(0), &json!({"symbol": "Z99.US", "days": "cm"}))
+    );
+}
+
+#[tokio::test]
 async fn what_lies_before_the_floors_is_not_told() {
     let server = Running::start().await;
     let floors = Some("HK.day=2026-11-11,HK.minute=2026-11-13".parse().unwrap());
