@@ -24,7 +24,7 @@ mod tree;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
 use surroundings::{NamedFlags, Surroundings};
@@ -121,7 +121,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = tree::tree().get_matches();
+    let matches = commands().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
@@ -139,6 +139,11 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The tree of commands.
+fn commands() -> clap::Command {
+    tree::complete(Arguments::command())
 }
 
 /// The matches of the command itself, below those that only lead to it, and the names on the way.
@@ -190,7 +195,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
         Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
         Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
-        Command::Completions(arguments) => command::completions::run(&arguments, tree::tree()),
-        Command::Man(arguments) => command::man::run(&arguments, tree::tree()),
+        Command::Completions(arguments) => command::completions::run(&arguments, commands()),
+        Command::Man(arguments) => command::man::run(&arguments, commands()),
     }
 }

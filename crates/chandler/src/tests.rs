@@ -2,7 +2,8 @@
 
 use clap::Command;
 
-use crate::tree::{GROUPS, tree};
+use crate::commands;
+use crate::tree::GROUPS;
 
 /// Commands that take no `--format json`, and why.
 const WITHOUT_JSON: [(&str, &str); 4] = [
@@ -23,7 +24,7 @@ fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
 
 fn all() -> Vec<(String, Command)> {
     let mut found = Vec::new();
-    let mut tree = tree();
+    let mut tree = commands();
     tree.build();
     leaves(&tree, "", &mut found);
     found
@@ -44,7 +45,7 @@ fn every_command_takes_format_json_or_has_a_reason() {
 
 #[test]
 fn every_command_and_every_argument_is_described() {
-    tree().debug_assert();
+    commands().debug_assert();
     for (path, command) in all() {
         assert!(command.get_about().is_some(), "{path} says nothing about itself");
         for argument in command.get_arguments().filter(|argument| argument.get_long() != Some("format")) {
@@ -72,12 +73,12 @@ fn no_flag_of_a_command_hides_behind_that_of_another_environment() {
 
 #[test]
 fn the_help_has_every_command_under_one_heading() {
-    for command in tree().get_subcommands() {
+    for command in commands().get_subcommands() {
         let name = command.get_name();
         let headings = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
         assert_eq!(headings, 1, "{name}");
     }
-    let help = tree().render_help().to_string();
+    let help = commands().render_help().to_string();
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
     let headings = GROUPS.map(|(heading, _)| place(&format!("\n{heading}:\n")));
     assert!(headings.is_sorted() && place("\nOptions:\n") > headings[5], "{help}");

@@ -1,9 +1,7 @@
 //! The tree of commands as it is parsed: `-f` for every `--format`, and a help that lists the commands by what they are for.
 
+use clap::Command;
 use clap::builder::StyledStr;
-use clap::{Command, CommandFactory};
-
-use crate::Arguments;
 
 /// The headings of the help, and the commands under each. A test finds a command that is under none.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
@@ -39,8 +37,9 @@ const WIDTH_WITHOUT_TERMINAL: usize = 100;
 /// Where the words about a command begin.
 const COLUMN: usize = 15;
 
-pub(crate) fn tree() -> Command {
-    let command = with_short_format(Arguments::command());
+/// The tree that is made of the arguments, complete.
+pub(crate) fn complete(command: Command) -> Command {
+    let command = with_short_format(command);
     let width = terminal_size::terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(width, _)| width.0.into());
     let listed = listed(&command, width.min(WIDTH_MAX));
     command.help_template(listed)
