@@ -120,7 +120,7 @@ describe('the chart', () => {
     await atChart('/?symbol=CNDL.US', async (page) => {
       await page.locator('#symbol').click();
       await page.keyboard.type('no such thing');
-      await page.getByRole('status').getByText('nothing like that here').waitFor();
+      await page.getByRole('status').getByText('No results').waitFor();
       assert.equal(await page.locator('#symbol').getAttribute('aria-expanded'), 'false');
       assert.equal(await page.locator('#symbol').getAttribute('aria-activedescendant'), null);
       await page.keyboard.press('Escape');

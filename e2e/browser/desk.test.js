@@ -107,7 +107,7 @@ describe('a desk page that has been open for a while', () => {
       assert.equal(await page.getByRole('heading', { name: 'For operators' }).count(), 0);
     }, { complaints: [/status of 403/] });
     await at(USER, '/connections', async (page, { context }) => {
-      const again = page.getByRole('button', { name: 'Look again' });
+      const again = page.getByRole('button', { name: 'Refresh' });
       await again.waitFor();
       await context.clearCookies();
       await again.click();
@@ -136,7 +136,7 @@ describe('the connections page', () => {
     const child = await program(on.people[USER]);
     await at(OPERATOR, '/connections', async (page, visitor) => {
       await page.getByText('Nobody is connected.').waitFor();
-      await page.getByRole('link', { name: 'Those of all accounts' }).click();
+      await page.getByRole('link', { name: 'All accounts' }).click();
       await page.getByRole('cell', { name: USER }).first().waitFor();
       await visitor.look('desk-connections-all');
     });
@@ -144,9 +144,24 @@ describe('the connections page', () => {
   });
 });
 
+describe('the coverage page', () => {
+  it('is for every account, and finds what is asked for', async () => {
+    await at(USER, '/coverage?market=HK', async (page) => {
+      await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor();
+      assert.equal(await page.getByRole('button', { name: /\.US$/ }).count(), 0);
+      await page.getByLabel('Code or name').fill('9001');
+      await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: '9001.HK', exact: true }).waitFor();
+      assert.match(page.url(), /query=9001&market=HK$/);
+      await page.getByLabel('Code or name').fill('nothing at all');
+      await page.getByText('No results').waitFor();
+    });
+  });
+});
+
 describe('the pages of operators', () => {
   it('tell others whose they are, and do not offer themselves', async () => {
-    for (const where of ['/coverage', '/imports']) {
+    for (const where of ['/imports']) {
       await at(USER, where, async (page, visitor) => {
         await page.getByRole('heading', { name: 'For operators' }).waitFor();
         assert.equal(await page.locator('.for-operator').first().isVisible(), false);

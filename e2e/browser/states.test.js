@@ -282,7 +282,7 @@ describe('every page', () => {
           // Nothing is out of reach on a narrow screen.
           await page.locator('#newest').click();
           await page.getByRole('link', { name: 'Imports' }).click({ trial: true });
-          for (const [where, words] of [['quota', 'Starts again'], ['connections', 'Look again'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
+          for (const [where, words] of [['securities', 'CNDL.US'], ['quota', 'Starts again'], ['connections', 'Refresh'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
             await visitor.open(on.at(`/${where}`));
             await page.getByText(words).first().waitFor();
             await visitor.look(`screen-${scheme}-${size}-${where}`);

@@ -21,6 +21,7 @@ mod surroundings;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,9 @@ enum Command {
     Import(command::import::Arguments),
     /// Import files, serve them on this machine, and open the chart in a browser, signed in
     Open(command::open::Arguments),
+    /// List what is stored: which candles of each security since when, its last price, and missing days
+    #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
+    List(command::list::Arguments),
     /// Ask for candles: by count, by range, any period, adjusted or not
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
@@ -122,7 +126,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    let matches = commands().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
@@ -140,6 +144,11 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The tree of commands.
+fn commands() -> clap::Command {
+    tree::complete(Arguments::command())
 }
 
 /// The matches of the command itself, below those that only lead to it, and the names on the way.
@@ -160,6 +169,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
     match command {
         Command::Import(arguments) => command::import::run(&arguments, surroundings),
         Command::Open(arguments) => command::open::run(&arguments, surroundings),
+        Command::List(arguments) => command::list::run(&arguments, surroundings),
         Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
         Command::Export(arguments) => command::export::run(&arguments, surroundings),
         Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),
@@ -192,7 +202,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
         Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
         Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
-        Command::Completions(arguments) => command::completions::run(&arguments, Arguments::command()),
-        Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
+        Command::Completions(arguments) => command::completions::run(&arguments, commands()),
+        Command::Man(arguments) => command::man::run(&arguments, commands()),
     }
 }

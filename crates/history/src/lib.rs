@@ -30,7 +30,7 @@ mod trades;
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
-pub use inventory::known_part;
+pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use periods::makes;
 pub use plan::{Keep, Plan, Rows};

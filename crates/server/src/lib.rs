@@ -11,6 +11,7 @@ mod certificate;
 mod client_program;
 mod command;
 mod core;
+mod day_letters;
 mod directory;
 mod dispatch;
 mod encoded_page;
@@ -58,9 +59,9 @@ pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
-    cash_flow_document, charge_name, execution_document, funds_document, grid_detail_document, grid_document,
-    grid_symbol_document, grid_trigger_document, import_document, openapi, order_detail_document,
-    order_document, positions_document, watchlists_document,
+    StoreInventory, cash_flow_document, charge_name, execution_document, funds_document,
+    grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document, import_document,
+    openapi, order_detail_document, order_document, positions_document, watchlists_document,
 };
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};

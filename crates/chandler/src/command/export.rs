@@ -77,8 +77,11 @@ impl Format {
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let format = Format::of(arguments)?;
-    if format != Format::Csv && arguments.output.is_none() && output::stdout_is_terminal() {
-        return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
+    if arguments.output.is_none() && output::stdout_is_terminal() {
+        return Err(usage(
+            "an export is long, and this is a terminal: add --output FILE, or pipe it somewhere; `chandler kline SYMBOL` shows \
+             candles here",
+        ));
     }
     let store = surroundings.open(Access::Read)?;
     let symbols =

@@ -46,10 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "T", conflicts_with_all = ["start", "end"])]
     after: Option<String>,
     /// The first date of a range, included
-    #[arg(long, value_name = "D", conflicts_with = "count")]
+    #[arg(long, value_name = "D")]
     start: Option<String>,
     /// The last date of a range, included
-    #[arg(long, value_name = "D", conflicts_with = "count")]
+    #[arg(long, value_name = "D")]
     end: Option<String>,
     /// Bring earlier prices to today's basis
     #[arg(long, value_enum, default_value_t)]
@@ -138,6 +138,7 @@ enum Source {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    arguments.check_range()?;
     if arguments.format == Format::Parquet && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("Parquet is not for the terminal: add --output FILE, or redirect"));
     }
@@ -235,6 +236,24 @@ impl Arguments {
             move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
             |collected: &CollectedCandles, terminal| collected.draw(&title, surroundings, terminal.chart()),
         )
+    }
+
+    /// A range says by itself how many candles there are. Whoever counts from a date on means another flag.
+    fn check_range(&self) -> Result<(), Failure> {
+        let Some(count) = self.count else { return Ok(()) };
+        match (&self.start, &self.end) {
+            (None, None) => Ok(()),
+            (Some(start), None) => Err(usage(format!(
+                "--start begins a range, which has all of its candles: for {count} from a date on, write --after {start} -n {count}"
+            ))),
+            (None, Some(end)) => Err(usage(format!(
+                "--end ends a range, which has all of its candles: for {count} up to a date, write --before {end} -n {count}"
+            ))),
+            (Some(start), Some(end)) => Err(usage(format!(
+                "--start and --end make a range, which has all of its candles: leave out -n, or write --after {start} -n {count} or \
+                 --before {end} -n {count}"
+            ))),
+        }
     }
 
     fn is_range(&self) -> bool {

@@ -155,7 +155,10 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
         Format::Json => Box::new(std::io::stderr()),
     };
     let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
-    writeln!(out, "To sign in, open this page in a browser, on any device:\n\n    {address}\n")?;
+    // Nobody else reaches a server at a loopback address.
+    let is_here = Url::parse(&device.verification_uri).is_ok_and(|url| url.is_loopback());
+    let place = if is_here { "this machine" } else { "any device" };
+    writeln!(out, "To sign in, open this page in a browser, on {place}:\n\n    {address}\n")?;
     if !device.user_code.is_empty() {
         writeln!(out, "and check that it shows this code:\n\n    {}\n", device.user_code)?;
     }

@@ -28,6 +28,7 @@ pub(crate) mod imports;
 pub(crate) mod inspect;
 pub(crate) mod kline;
 pub(crate) mod local_serve;
+pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod man;

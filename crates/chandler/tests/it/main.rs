@@ -15,6 +15,7 @@ mod import;
 mod import_circles;
 mod kline;
 mod levels;
+mod list;
 mod login;
 mod manners;
 mod open;

@@ -9,17 +9,19 @@ import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
 import { portfolio } from './desk/portfolio.js';
 import { quota } from './desk/quota.js';
+import { securities } from './desk/securities.js';
 import { isTopics, topics } from './desk/topics.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
 import { adviceFor } from './refusal.js';
 import { showMe, showPlace } from './shell.js';
 
-const PAGES = { '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
+const PAGES = { '/securities': securities, '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
 
 async function start() {
   const page = isTopics(pathHere()) ? topics : PAGES[pathHere()];
   const sheet = byId('desk');
+  page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();
   const head = el('h1', {}, page.title);

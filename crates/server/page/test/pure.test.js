@@ -131,7 +131,7 @@ test('wall clocks and zones come from the served offset', () => {
   const us = marketOf('CNDL.US');
   assert.equal(zoneLabel(us, -240, 'clock'), 'New York (EDT)');
   assert.equal(zoneLabel(us, -300, 'clock'), 'New York (EST)');
-  assert.equal(zoneLabel(us, -240, 'calendar'), 'New York dates');
+  assert.equal(zoneLabel(us, -240, 'calendar'), 'New York time');
   assert.equal(zoneLabel(marketOf('600519.SH'), 480, 'clock'), 'Shanghai (CST)');
   assert.equal(zoneLabel(marketOf('X.QQ'), 330, 'clock'), 'UTC+05:30');
   // Two sides of a change of clocks: the days are 71 hours apart and yet three dates (candles, B3).

@@ -58,7 +58,7 @@ use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
 pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
-pub use data::import_document;
+pub use data::{StoreInventory, import_document};
 pub use document::openapi;
 pub use grid::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use routes::{Destination, RouteMatch, Target};

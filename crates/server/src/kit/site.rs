@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::listening::Listening;
 use super::pieces::Pieces;
 use crate::core::Core;
+use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
@@ -82,6 +83,8 @@ pub(crate) struct Site {
     community: Pace,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
+    /// What is stored against the calendar.
+    pub(crate) day_letters: DayLetters,
     directory: DirectoryCache,
     holdings: HoldingsCache,
 }
@@ -114,6 +117,7 @@ impl Site {
             journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
             community: Pace::new(COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
+            day_letters: DayLetters::default(),
             directory: DirectoryCache::default(),
             holdings: HoldingsCache::default(),
         }

@@ -21,6 +21,8 @@ const FRONT: &[AnswerDoc] = &[
 ];
 
 pub(super) const CHART: Doc = page("chartPage", "The chart").answers(FRONT);
+pub(super) const SECURITIES: Doc =
+    page("securitiesPage", "The desk: what is stored, a row for each security").answers(FRONT);
 pub(super) const PORTFOLIO: Doc =
     page("portfolioPage", "The desk: the paper account, its orders, and a ticket for new ones")
         .answers(FRONT);

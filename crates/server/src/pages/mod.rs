@@ -53,6 +53,7 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
+    get(path::SECURITIES, desk).doc(&docs::SECURITIES),
     get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::TOPICS, desk).doc(&docs::TOPICS),
     get(path::TOPIC, desk).doc(&docs::TOPIC),
@@ -107,7 +108,8 @@ pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
 pub(crate) fn instead(other: &Answer, accept_language: &str, site: &Site) -> Answer {
     let frame = Frame::of(accept_language, site);
     let text = match other.status() {
-        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => frame.words.not_here,
+        StatusCode::METHOD_NOT_ALLOWED => frame.words.only_a_button,
+        StatusCode::NOT_FOUND => frame.words.not_here,
         status if status.is_server_error() => frame.words.failed,
         _ => frame.words.malformed,
     };

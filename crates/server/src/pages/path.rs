@@ -9,6 +9,7 @@ pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
+pub(crate) const SECURITIES: &str = "/securities";
 pub(crate) const PORTFOLIO: &str = "/portfolio";
 pub(crate) const TOPICS: &str = "/topics";
 pub(crate) const TOPIC: &str = "/topics/{id}";
@@ -18,12 +19,13 @@ pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 12] = [
+pub(crate) const PAGES: [&str; 13] = [
     CONFIRM,
     AUTHORIZE,
     SIGN_IN,
     SIGN_IN_ONCE,
     CHART,
+    SECURITIES,
     PORTFOLIO,
     TOPICS,
     TOPIC,

@@ -86,6 +86,7 @@ pub(super) struct Words {
     pub(super) malformed: &'static str,
     pub(super) failed: &'static str,
     pub(super) not_here: &'static str,
+    pub(super) only_a_button: &'static str,
     pub(super) again: &'static str,
 }
 
@@ -179,6 +180,7 @@ const EN: Words = Words {
     malformed: "The browser sent something that cannot be understood.",
     failed: "The server has a problem. Try again later.",
     not_here: "There is nothing here.",
+    only_a_button: "This address is what a button of a page leads to. It cannot be opened by itself.",
     again: "Open the page again",
 };
 
@@ -262,6 +264,7 @@ const ZH_CN: Words = Words {
     malformed: "无法理解浏览器发送的内容。",
     failed: "服务器出现问题，请稍后重试。",
     not_here: "此处没有内容。",
+    only_a_button: "此网址由页面上的按钮使用，不能直接打开。",
     again: "重新打开页面",
 };
 
@@ -345,5 +348,6 @@ const ZH_HK: Words = Words {
     malformed: "無法理解瀏覽器傳送的內容。",
     failed: "伺服器出現問題，請稍後重試。",
     not_here: "此處沒有內容。",
+    only_a_button: "此網址由頁面上的按鈕使用，不能直接開啟。",
     again: "重新開啟頁面",
 };

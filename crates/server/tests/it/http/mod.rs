@@ -4,6 +4,7 @@ mod candles;
 mod connections;
 mod desk;
 mod document;
+mod inventory;
 mod mirrors;
 mod not_offered;
 mod oauth;
