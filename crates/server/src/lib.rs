@@ -19,6 +19,7 @@ mod facts;
 mod glance;
 mod holdings;
 mod http;
+mod intake;
 mod jobs;
 mod kit;
 mod limits;

@@ -22,5 +22,6 @@ mod signed;
 mod strangers;
 mod topics;
 mod udf;
+mod uploads;
 mod watch;
 mod watchlists;
