@@ -5,12 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use history::import::{
-    Context, ImportError, Options, Outcome, Progress, Report, Undo, UndoError, import, plan_undo, undo,
+    Context, ImportError, Options, Outcome, Progress, Report, Undo, UndoError, import, plan_undo, preview,
+    undo,
 };
 use market::{Timestamp, Venues};
 use store::{ImportId, Store, StoreError};
 
 use super::error::IntakeError;
+
+/// Rows of a file that are shown as they would be stored.
+const ROWS_SHOWN: usize = 10;
 
 pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -81,10 +85,15 @@ impl Finished {
 
 impl Ground {
     /// What a file would bring. Nothing is written.
-    pub(super) fn check(&self, path: &Path, options: Options) -> Result<Vec<Report>, IntakeError> {
-        let (stop, progress) = (AtomicBool::new(false), Progress::default());
-        let options = Options { dry_run: true, ..options };
-        self.run(path, &options, &stop, &progress).map_err(|error| match error {
+    pub(super) fn check(
+        &self,
+        path: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Report>, IntakeError> {
+        let paths = [path.to_owned()];
+        let reports = preview(Some(&self.store), &self.venues, options, ROWS_SHOWN, stop, &paths);
+        reports.map_err(|error| match error {
             ImportError::Store(error) => IntakeError::of_store(error),
             error => {
                 tracing::error!(%error, "cannot look at an upload");
@@ -101,7 +110,10 @@ impl Ground {
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Finished {
-        let reports = match self.run(path, options, stop, progress) {
+        let now = || (self.clock)();
+        let (store, venues) = (&self.store, &self.venues);
+        let context = Context { store, venues, options, now: &now, stop, progress };
+        let reports = match import(&context, &[path.to_owned()]) {
             Ok(reports) => reports,
             Err(error) => return store_failed(&error),
         };
@@ -110,20 +122,6 @@ impl Ground {
             Some(how) => Finished { how, message: None, reports },
             None => Finished::unexpectedly(),
         }
-    }
-
-    fn run(
-        &self,
-        path: &Path,
-        options: &Options,
-        stop: &AtomicBool,
-        progress: &Progress,
-    ) -> Result<Vec<Report>, ImportError> {
-        let now = || (self.clock)();
-        let (store, venues) = (&self.store, &self.venues);
-        // An archive that cannot be read is refused by the import itself, in its words.
-        let paths = files::tables_in(path).unwrap_or_else(|_| vec![path.to_owned()]);
-        import(&Context { store, venues, options, now: &now, stop, progress }, &paths)
     }
 
     /// What undoing an import would do. Nothing is written.

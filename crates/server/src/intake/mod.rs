@@ -105,14 +105,14 @@ impl Intake {
     }
 
     /// What a file would bring, a report for each file of an archive. All of it is read, so one is looked at at a time.
-    pub(crate) fn check(&self, upload: &Upload, options: Options) -> Result<Vec<Report>, IntakeError> {
+    pub(crate) fn check(&self, upload: &Upload, options: &Options) -> Result<Vec<Report>, IntakeError> {
         let _looking = match self.looking.try_lock() {
             Ok(looking) => looking,
             // Whoever panicked has left nothing behind.
             Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(IntakeError::Looking),
         };
-        self.ground.check(&upload.path, options)
+        self.ground.check(&upload.path, options, &self.is_stopping)
     }
 
     /// Begins to import a file. Must be called within a runtime.

@@ -32,7 +32,7 @@ struct DryRun {
 pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let upload = find(call, site)?;
     let core = &site.core;
-    let reports = core.intake.check(&upload, options::of_request(call, core.floors)?)?;
+    let reports = core.intake.check(&upload, &options::of_request(call, core.floors)?)?;
     let files = reports.iter().map(|report| FileReport::of(report, core.history.venues())).collect();
     Ok(envelope::success(DryRun { upload: upload.id.to_string(), files }))
 }

@@ -78,7 +78,6 @@ pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options,
         replace: sent.replace,
         build_candles: sent.build_candles,
         floors,
-        ..Options::default()
     })
 }
 
