@@ -214,7 +214,7 @@ describe('the pages of operators', () => {
       await choose.waitFor();
       await drop(page, 'DROP.US.csv', rows);
       const card = page.getByRole('article', { name: 'DROP.US.csv' });
-      await card.getByText(/^Would add 2, replace 0,.* 1 rows refused\.$/).waitFor();
+      await card.getByText(/^Would add 2, replace 0,.* refused rows: 1\.$/).waitFor();
       await card.getByText('the name of the file', { exact: true }).waitFor();
       await card.getByText('2026-11-11 to 2026-11-13').waitFor();
       await card.getByText('a guess').first().waitFor();

@@ -37,7 +37,7 @@ test('what was understood of a file is told in the order in which people check i
 });
 
 test('every outcome is said, and the flags of the command line become the fields of the form', () => {
-  assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 as they are; 1 rows refused\.$/);
+  assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 as they are; refused rows: 1\.$/);
   assert.match(importedWords(report({ outcome: 'imported' })).text, /^Imported\. Added 2,000/);
   assert.match(checkedWords(report({ outcome: 'known', message: '2026-11-15T02:00:00Z' })).text, /on 2026-11-15 02:00 UTC\./);
   const failed = checkedWords(report({ outcome: 'failed', message: 'no symbol: pass --symbol, or --region for bare tickers' }));

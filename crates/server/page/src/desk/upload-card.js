@@ -104,6 +104,7 @@ export function uploadCard(upload, { onChange, onGone }) {
     said.textContent = '';
     const parts = message ? [el('p', { class: 'warn' }, phrase('not_done', message))] : files.map((file) => importedFile(file, onChange));
     body.replaceChildren(...parts);
+    form.box.hidden = state === 'done';
     offer(
       state === 'stopped' && button('go_on', start, 'main'),
       state === 'not_replaced' && button('replace_it', () => start({ replace: true })),
@@ -130,7 +131,7 @@ function checkedFile(report) {
     factList(report),
     noteList(report),
     firstRows(report.first_rows),
-    refusedRows(report.problems),
+    refusedRows(report.problems, phrase('first_refused')),
   );
 }
 
@@ -147,7 +148,7 @@ function importedFile(report, onChange) {
     el('p', { class: isBad ? 'warn' : undefined }, text),
     isThere ? el('p', { class: 'row' }, chart(), number ? undo() : undefined) : undefined,
     noteList(report),
-    refusedRows(report.problems),
+    refusedRows(report.problems, phrase('were_refused')),
   );
 }
 
@@ -161,7 +162,7 @@ function factList(report) {
       el('dt', {}, title),
       el('dd', {}, value, isGuess ? [' ', el('mark', {}, phrase('guess'))] : undefined, why ? el('small', {}, why) : undefined),
     );
-  return el('dl', { class: 'figures facts' }, known.map(one));
+  return el('dl', { class: 'figures understood' }, known.map(one));
 }
 
 function noteList({ notes, understood }) {
@@ -181,11 +182,11 @@ function firstRows(rows) {
   return el('div', {}, el('h4', {}, phrase('first_rows')), table(phrase('first_rows'), columns, rows, ''));
 }
 
-function refusedRows(problems) {
+function refusedRows(problems, title) {
   if (problems.length === 0) return undefined;
   const columns = [
     { title: phrase('line'), kind: 'number', of: ({ line }) => grouped(line) },
     { title: phrase('reason'), kind: 'wide', of: ({ reason }) => reason },
   ];
-  return el('div', {}, el('h4', {}, phrase('first_refused')), table(phrase('first_refused'), columns, problems, ''));
+  return el('div', {}, el('h4', {}, title), table(title, columns, problems, ''));
 }
