@@ -87,7 +87,8 @@ class Reference(unittest.TestCase):
             for rate, part in [(found.change_rate, change), (found.amplitude, quote.high - quote.low)]:
                 self.assertAlmostEqual(float(rate), float(part / quote.prev_close * 100), delta=0.0051)
             self.assertIsNotNone(found.five_day_change_rate)
-            self.assertEqual((found.capital_flow, found.delta, found.turnover_rate), (None, None, None))
+            self.assertEqual(found.capital_flow, quotes.capital_flow("9001.HK")[-1].inflow)
+            self.assertEqual((found.delta, found.turnover_rate), (None, None))
 
     def test_markets_rates_and_dividends_are_what_is_stored(self):
         config = self.server.config(self.account)

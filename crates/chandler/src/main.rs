@@ -58,10 +58,12 @@ enum Command {
     Check(command::check::Arguments),
     /// Show what is stored of a symbol: series, blocks, bytes, sources
     Inspect(command::inspect::Arguments),
-    /// List the import ledger
+    /// List the import ledger, or undo an import
     Imports(command::imports::Arguments),
     /// List the rows that imports refused, with file, line and reason
     Quarantine(command::quarantine::Arguments),
+    /// Take a symbol, or its candles of one period, out of the store
+    Remove(command::remove::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
     /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
@@ -161,6 +163,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Inspect(arguments) => command::inspect::run(&arguments, surroundings),
         Command::Imports(arguments) => command::imports::run(&arguments, surroundings),
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
+        Command::Remove(arguments) => command::remove::run(&arguments, surroundings),
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
         Command::Order(arguments) => command::order::run(&arguments, surroundings),

@@ -40,6 +40,8 @@ mod store;
 mod trade_check;
 mod trade_sql;
 mod trades;
+mod undo;
+mod undo_sql;
 mod version;
 mod view;
 
@@ -75,5 +77,6 @@ pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
+pub use undo::ImportChange;
 pub use version::VersionReader;
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

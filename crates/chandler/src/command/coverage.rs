@@ -96,17 +96,22 @@ fn one(
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
     columns.extend(["minutes", "expected", "extended"].map(Column::Right));
+    // Nothing but minutes is the common case, and needs no word.
+    let has_coarse = coverage.days.iter().any(|day| day.grain.is_own());
+    columns.extend(has_coarse.then_some(Column::Left("of")));
     columns.push(Column::Left("missing"));
     let rows = shown.map(|day| {
-        vec![
+        let mut row = vec![
             day.date.to_string(),
             kind(day).to_owned(),
             daily(day),
             day.stored.to_string(),
             day.expected.to_string(),
             day.extended.to_string(),
-            missing(day, zone),
-        ]
+        ];
+        row.extend(has_coarse.then(|| day.grain.written().to_owned()));
+        row.push(missing(day, zone));
+        row
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
@@ -280,7 +285,8 @@ fn day_json(day: &DayCoverage, zone: &Zone) -> Value {
     };
     json!({
         "date": day.date.to_string(), "day": kind(day), "daily": day.daily,
-        "daily_missing": day.daily_gap.map(GapReason::as_str), "minutes": day.stored, "expected": day.expected,
+        "daily_missing": day.daily_gap.map(GapReason::as_str), "period": day.grain.written(),
+        "minutes": day.stored, "expected": day.expected,
         "extended": day.extended, "gaps": day.gaps.iter().map(gap).collect::<Vec<Value>>(),
     })
 }

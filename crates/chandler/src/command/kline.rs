@@ -337,10 +337,19 @@ impl Source {
             let mut reader = surroundings.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
             let (venue, as_of) = (surroundings.history.venue(&query.symbol), surroundings.as_of());
-            let is_source = |info: &SeriesInfo| info.series.grain == query.period.source();
-            if !sources.iter().any(|info| is_source(info) && as_of.shows(venue, info)) {
+            let shown = |info: &&SeriesInfo| as_of.shows(venue, info);
+            let is_source = |info: &SeriesInfo| history::makes(venue, query.period, info, as_of);
+            if !sources.iter().filter(shown).any(is_source) {
                 let kind = if query.period.is_clock() { "one-minute" } else { "daily" };
-                return Ok(format!("no {kind} candles of {} are stored", query.symbol));
+                let coarse = sources.iter().filter(shown).map(|info| info.series.grain);
+                let coarse = coarse.filter(|grain| query.period.is_clock() && grain.is_own()).min();
+                let coarse =
+                    coarse.map(|grain| format!("; {} candles are the finest there are", grain.written()));
+                return Ok(format!(
+                    "no {kind} candles of {} are stored{}",
+                    query.symbol,
+                    coarse.unwrap_or_default()
+                ));
             }
         }
         Ok(format!("{found} of {count} candles: there are no more in that direction"))

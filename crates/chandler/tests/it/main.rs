@@ -28,5 +28,6 @@ mod toolchain;
 mod topics;
 mod trading;
 mod trading_remote;
+mod undo;
 mod watchlists;
 mod world;

@@ -83,6 +83,8 @@ struct CoverageDay {
     daily: bool,
     /// Why there is no daily candle; null if there is one, or while the day is not over.
     daily_missing: Option<&'static str>,
+    /// What the intraday candles of the day are: 1m, or 5m, 15m, 30m or 60m of a coarse file.
+    period: &'static str,
     minutes: u32,
     expected: u32,
     extended: u32,
@@ -223,6 +225,7 @@ fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay
         },
         daily: day.daily,
         daily_missing: day.daily_gap.map(GapReason::as_str),
+        period: day.grain.written(),
         minutes: day.stored,
         expected: day.expected,
         extended: day.extended,

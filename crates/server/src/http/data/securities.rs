@@ -2,7 +2,7 @@
 //! calls.
 
 use access::{Demand, Permit};
-use market::{Action, Segment, Session, Symbol};
+use market::{Action, Period, Segment, Session, Symbol};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
@@ -83,6 +83,9 @@ struct SecurityFacts {
     lot: i64,
     decimals: u32,
     sessions: Vec<SecuritySession>,
+    /// The periods that there are candles of, as kline has them: 1m, 5m, 60m, day. Coarse files answer their own period and its
+    /// multiples; the others are empty.
+    periods: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -172,6 +175,10 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     // Overnight hours come last, beginning with the evening before the trading day.
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
+    let history = &site.core.history;
+    let periods =
+        site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
+    let periods = periods.map_err(Refusal::from)?;
     Ok(envelope::success(SecurityFacts {
         symbol: security.symbol.as_str().to_owned(),
         name_en: security.name_en.unwrap_or_default(),
@@ -184,6 +191,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         lot: security.lot_size.unwrap_or(1),
         decimals: security.decimals,
         sessions: segments.into_iter().map(hours).collect(),
+        periods: periods.iter().map(Period::to_string).collect(),
     }))
 }
 

@@ -128,8 +128,14 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
             "sessions": [
                 {"session": 0, "start": "09:30", "end": "12:00"}, {"session": 0, "start": "13:00", "end": "16:00"},
             ],
+            "periods": [
+                "1m", "2m", "3m", "5m", "10m", "15m", "20m", "30m", "45m", "60m", "120m", "180m", "240m",
+                "day", "week", "month", "quarter", "year",
+            ],
         })
     );
+    let days_alone = data(&server.get("/v1/securities/600519.SH", &ann).await);
+    assert_eq!(days_alone["periods"], json!(["day", "week", "month", "quarter", "year"]));
     let day = json!([
         {"session": 1, "start": "04:00", "end": "09:30"}, {"session": 0, "start": "09:30", "end": "16:00"},
         {"session": 2, "start": "16:00", "end": "20:00"},

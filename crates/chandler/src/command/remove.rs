@@ -1,0 +1,116 @@
+//! `chandler remove`: takes a symbol, or its candles of one period, out of the store.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use history::{Removal, plan_removal, remove};
+use market::Period;
+use serde_json::{Value, json};
+use store::SeriesInfo;
+
+use crate::command::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::suggest::PeriodParser;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The security: its candles, trades, corporate actions, and what is known of it
+    symbol: String,
+    /// Only its candles of this period, as they were imported
+    #[arg(long, short, value_parser = PeriodParser, hide_possible_values = true)]
+    period: Option<Period>,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    yes: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let symbol = surroundings.symbol(&arguments.symbol)?;
+    let store = surroundings.open_existing()?;
+    let mut reader = store.reader()?;
+    let planned = plan_removal(&reader.snapshot()?, &symbol, arguments.period)?;
+    if arguments.format == Format::Table {
+        show(&planned, surroundings)?;
+    }
+    confirm(arguments.yes, &format!("Remove this of {symbol}?"))?;
+    remove(&store, surroundings.history.venues(), &planned, surroundings.now())?;
+    match arguments.format {
+        Format::Json => Ok(output::json(&document(&planned))?),
+        Format::Table => {
+            let mut out = output::stdout();
+            writeln!(out, "removed")?;
+            let files = files(&planned);
+            if !files.is_empty() {
+                let command = surroundings.hint(&format!("import --again {}", files.join(" ")));
+                writeln!(out, "to import it again: {command}")?;
+            }
+            Ok(out.flush()?)
+        }
+    }
+}
+
+fn show(planned: &Removal, surroundings: &Surroundings) -> Result<(), Failure> {
+    let zone = surroundings.history.venue(&planned.symbol).zone();
+    let columns = [
+        Column::Left("series"),
+        Column::Left("from"),
+        Column::Left("to"),
+        Column::Right("candles"),
+        Column::Right("size"),
+    ];
+    let rows = planned.series.iter().map(|SeriesInfo { series, rows, bytes, first, last, .. }| {
+        let dates = [*first, *last].map(|at| zone.date(at).to_string());
+        let [first, last] = dates;
+        vec![series.to_string(), first, last, output::thousands(*rows), output::size(*bytes)]
+    });
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    if planned.trades > 0 {
+        let (trades, days) = (output::thousands(planned.trades), output::thousands(planned.trade_days));
+        writeln!(out, "{trades} trades of {days} days")?;
+    }
+    if planned.actions > 0 {
+        writeln!(out, "{} corporate actions", output::thousands(planned.actions))?;
+    }
+    for file in sources(planned) {
+        let is_there = Path::new(&file).exists();
+        let where_it_is = if is_there { "" } else { ", which is not there any more" };
+        writeln!(out, "came from {}{where_it_is}", output::printable(&file))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The files that it came from, oldest first, each once.
+fn sources(planned: &Removal) -> Vec<String> {
+    let candles = planned.sources.iter().map(|source| source.import.file.clone());
+    let trades = planned.trade_sources.iter().map(|source| source.file.clone());
+    let mut files: Vec<String> = Vec::new();
+    for file in candles.chain(trades) {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// Those that are still there.
+fn files(planned: &Removal) -> Vec<String> {
+    sources(planned).into_iter().filter(|file| Path::new(file).exists()).collect()
+}
+
+fn document(planned: &Removal) -> Value {
+    let series: Vec<Value> = planned
+        .series
+        .iter()
+        .map(|info| json!({"series": info.series.to_string(), "candles": info.rows, "bytes": info.bytes}))
+        .collect();
+    json!({
+        "symbol": planned.symbol.as_str(), "candles": planned.candles(), "trades": planned.trades,
+        "actions": planned.actions, "series": series, "sources": sources(planned), "still_there": files(planned),
+    })
+}
