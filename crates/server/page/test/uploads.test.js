@@ -8,7 +8,7 @@ const report = (more = {}) => ({
   file: 'AAPL.csv', kind: 'candles', outcome: 'checked', message: null, import: null, rows: 3, symbols: 1, names: ['AAPL.US'],
   first: '2026-11-10T00:00:00-05:00', last: '2026-11-12T00:00:00-05:00', added: 2000, replaced: 1, unchanged: 0, quarantined: 1, unserved: 0,
   understood: {
-    source: 'yahoo', symbol_from: 'file_name_without_region', is_symbol_guessed: true, period: 'day', is_period_guessed: false,
+    source: 'yahoo', symbol_from: 'file_name_without_region', is_symbol_guessed: true, period: 'day', period_guess: null,
     basis: 'split_adjusted', times: 'dates', zone: 'America/New_York', date_order: 'month_first', stamp: null, decimal: 'point', are_columns_guessed: false,
   },
   notes: [], problems: [], first_rows: [], ...more,
@@ -26,7 +26,7 @@ test('what was understood of a file is told in the order in which people check i
       ['Format', 'yahoo', '', false],
     ],
   );
-  const minutes = { ...report().understood, symbol_from: 'column', is_symbol_guessed: false, period: '1m', is_period_guessed: true, stamp: 'end', date_order: null };
+  const minutes = { ...report().understood, symbol_from: 'column', is_symbol_guessed: false, period: '1m', period_guess: 'few_rows', stamp: 'end', date_order: null };
   const many = report({ names: ['A.US', 'B.US', 'C.US', 'D.US'], symbols: 1200, first: '2026-11-10T09:30:00-05:00', understood: minutes });
   const told = Object.fromEntries(facts(many).map(({ title, value }) => [title, value]));
   assert.equal(told.Symbol, 'A.US, B.US, C.US and 1,197 more');

@@ -19,7 +19,7 @@ const KINDS = {
   margins: 'kind margins',
   unknown: 'kind unknown',
 };
-const STATES = { failed: 'failed', interrupted: 'interrupted', undone: 'undone' };
+const STATES = { failed: 'failed', interrupted: 'interrupted' };
 
 export const imports = { title: phrase('imports'), fill };
 
@@ -86,6 +86,7 @@ function undoing({ import: number, kind, state: at }, refresh) {
 
 function state(row) {
   if (row.state === 'done') return phrase('done');
+  if (row.state === 'undone') return el('span', { title: row.message ?? '' }, phrase('undone'));
   if (row.state === 'running') return `${Math.floor((100 * row.rows_done) / Math.max(row.rows, 1))} %`;
   return el('span', { class: 'warn', title: row.message ?? '' }, STATES[row.state] ? phrase(STATES[row.state]) : row.state);
 }

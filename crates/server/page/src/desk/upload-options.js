@@ -3,6 +3,7 @@
 import { el } from '../dom.js';
 import { phrase } from '../phrases/uploads.js';
 
+const MINUTES = [1, 5, 15, 30, 60];
 const REGIONS = ['HK', 'US', 'SH', 'SZ'];
 
 /** `values` are those that say something; `open` shows the form. */
@@ -10,7 +11,7 @@ export function optionsForm(id) {
   const fields = {
     symbol: text('AAPL.US'),
     region: choice(REGIONS.map((region) => [region, region])),
-    period: choice([['1d', phrase('period_day')], ['1m', phrase('period_minute')]]),
+    period: choice([['1d', phrase('period_day')], ...MINUTES.map((minutes) => [`${minutes}m`, phrase('period_minutes', minutes)])]),
     time_format: choice([['mdy', phrase('month_first')], ['dmy', phrase('day_first')]]),
     stamp: choice([['start', phrase('stamp_start')], ['end', phrase('stamp_end')]]),
     map: text(''),

@@ -29,6 +29,7 @@ const SYMBOL_FROM = {
   file_name_without_region: 'symbol_file_name_without_region',
   word_of_file_name: 'symbol_word_of_file_name',
 };
+const PERIOD_GUESSES = { few_rows: 'period_few', steps: 'period_steps' };
 const BASES = { as_traded: 'as_traded', split_adjusted: 'split_adjusted', forward_adjusted: 'forward_adjusted' };
 const TIMES = { dates: 'dates', utc_midnights: 'utc_midnights', wall_clock: 'wall_clock', instants: 'instants' };
 const ORDERS = { month_first: 'month_first', day_first: 'day_first' };
@@ -45,8 +46,8 @@ export function facts({ names, symbols, first, last, understood }) {
     });
   }
   if (understood) {
-    const { period, is_period_guessed: isGuess } = understood;
-    facts.push({ title: phrase('period'), value: period, why: isGuess ? phrase('period_few') : undefined, isGuess });
+    const why = PERIOD_GUESSES[understood.period_guess];
+    facts.push({ title: phrase('period'), value: understood.period, why: why && phrase(why), isGuess: Boolean(understood.period_guess) });
   }
   if (first && last) {
     const isDaily = understood?.period === 'day';

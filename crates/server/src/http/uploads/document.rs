@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use history::import::{Outcome, Report};
-use market::{Candle, Period, Price, Symbol, Venues};
+use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Venues};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -13,8 +13,6 @@ use crate::intake::{FinishedAs, ImportRun, Intake, Upload};
 use crate::kit::doc::one_of;
 use crate::written::Instant;
 
-/// Prices are stored with so many decimals at most.
-const DECIMALS: u32 = 6;
 const RUNNING: &str = "running";
 
 /// Files that were sent to be imported.
@@ -235,6 +233,6 @@ impl FirstRow {
 
 /// Without the zeros at the end, which say nothing.
 fn plain(price: Price) -> String {
-    let text = price.text(DECIMALS).to_string();
+    let text = price.text(DECIMALS_MAX).to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -2,16 +2,13 @@
 
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::Options;
-use market::{FloorTable, Grain, Region, Symbol};
+use market::{FloorTable, Grain, Period, Region, Symbol};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::command;
 use crate::kit::{Call, Problem};
 use crate::refusal::Refusal;
-
-/// The grains that a file may have.
-const GRAINS: [Grain; 2] = [Grain::Minute, Grain::Day];
 
 /// As the flags of `chandler import`. What is absent is told from the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -22,7 +19,7 @@ pub(super) struct ImportOptions {
     symbol: Option<String>,
     /// Where bare tickers are listed: HK, US, SH or SZ.
     region: Option<String>,
-    /// What a row is: 1m or 1d.
+    /// What a row is: 1m, 5m, 15m, 30m, 60m or 1d.
     period: Option<String>,
     /// Which columns are which: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
     map: Option<String>,
@@ -54,7 +51,7 @@ pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options,
     let map = said(sent.map.as_deref(), "map", ColumnMap::parse)?.unwrap_or_default();
     let columns = sent.columns.as_deref().unwrap_or_default();
     let read = ReadOptions {
-        period: sent.period.as_deref().filter(|text| !text.is_empty()).map(grain).transpose()?,
+        period: sent.period.as_deref().filter(|text| !text.trim().is_empty()).map(grain).transpose()?,
         region: said(sent.region.as_deref(), "region", |text| Region::parse(text).ok_or("HK, US, SH or SZ"))?,
         symbol: symbol(sent.symbol.as_deref())?,
         map: map.fields,
@@ -86,9 +83,8 @@ fn symbol(text: Option<&str>) -> Result<Option<Symbol>, Problem> {
 }
 
 fn grain(text: &str) -> Result<Grain, Problem> {
-    let known = GRAINS.into_iter().find(|grain| grain.as_str() == text);
-    let names = GRAINS.map(Grain::as_str).join(", ");
-    known.ok_or_else(|| wrong(format!("period {text:?}: a file may have one of {names}")))
+    let grain = text.parse().ok().and_then(|period: Period| Grain::of_rows(period));
+    grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
 }
 
 /// What an option says, if it says anything. A page sends empty ones.

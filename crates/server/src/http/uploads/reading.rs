@@ -1,7 +1,9 @@
 //! How a table of candles was read, for people to check before they rely on it.
 
-use files::{Basis, DateOrder, DecimalMark, JudgedBy, Stamp, SymbolSource, TimesAre, Understood};
-use market::{Market, Zone};
+use files::{
+    Basis, DateOrder, DecimalMark, JudgedBy, JudgedPeriod, Stamp, SymbolSource, TimesAre, Understood,
+};
+use market::{Market, Period, Zone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -17,8 +19,8 @@ pub(super) struct FileReading {
     is_symbol_guessed: bool,
     /// 1m, day and so on.
     period: String,
-    /// There are too few rows to tell it.
-    is_period_guessed: bool,
+    /// Why the period is a guess, if it is one: `few_rows`, too few to tell, or `steps`, from how far the rows are apart.
+    period_guess: Option<&'static str>,
     /// What prices are. No file says it: it is what the source usually has.
     #[schemars(schema_with = "bases")]
     basis: &'static str,
@@ -69,7 +71,7 @@ impl FileReading {
             symbol_from: symbol_word(understood.symbol),
             is_symbol_guessed: understood.symbol.is_guess(),
             period: period.period.to_string(),
-            is_period_guessed: matches!(period.by, JudgedBy::Default { .. }),
+            period_guess: period_guess(period),
             basis: basis_word(understood.basis),
             times: times_word(understood.times),
             zone: market.map(|market| Zone::of(market).name()),
@@ -87,6 +89,16 @@ impl FileReading {
             },
             are_columns_guessed: understood.are_columns_guessed,
         }
+    }
+}
+
+/// That rows of several minutes are candles of their own, and not one-minute candles with gaps, is never certain.
+fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static str> {
+    let is_coarse = period.is_clock() && period != Period::MINUTE;
+    match by {
+        JudgedBy::Default { .. } => Some("few_rows"),
+        JudgedBy::Steps if is_coarse => Some("steps"),
+        JudgedBy::Steps | JudgedBy::Option => None,
     }
 }
 

@@ -91,7 +91,7 @@ fn series(undone: &UndoneSeries, venues: &Venues) -> UndoneSeriesDocument {
     let zone = venues.of(undone.series.symbol.market()).zone();
     UndoneSeriesDocument {
         symbol: undone.series.symbol.to_string(),
-        period: undone.series.grain.as_str(),
+        period: undone.series.grain.written(),
         first: Instant::local(undone.first, zone),
         last: Instant::local(undone.last, zone),
         removed: undone.removed,
