@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use crate::intake::FILE_BYTES_MAX;
 use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
@@ -80,7 +81,7 @@ impl Default for Settings {
             levels_from_paper: false,
             statement_link_seconds: 600,
             statement_font: None,
-            upload_bytes: 2 << 30,
+            upload_bytes: FILE_BYTES_MAX,
         }
     }
 }

@@ -27,8 +27,8 @@ pub(crate) use folder::{Upload, UploadId};
 pub(crate) use runs::ImportRun;
 use runs::Runs;
 
-use crate::settings::Settings;
-
+/// The default of the most bytes of a file.
+pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
 /// Files that may wait to be imported, and how many of the largest size fit beside each other on the disk.
 const FILES_MAX: usize = 32;
 const LARGEST_MAX: u64 = 4;
@@ -54,7 +54,7 @@ impl Intake {
     pub(crate) fn new(store: Store, venues: Venues, clock: Clock) -> Intake {
         Intake {
             folder: Folder::beside(store.dir()),
-            limit: limit(Settings::default().upload_bytes),
+            limit: limit(FILE_BYTES_MAX),
             ground: Ground { store, venues, clock },
             arriving: Arc::default(),
             runs: Arc::default(),

@@ -83,8 +83,9 @@ impl Runs {
 
     /// Waits until nothing runs.
     pub(super) async fn idle(&self) {
+        let mut is_busy = self.is_busy.subscribe();
         // An error means that the sender is gone, which it is not.
-        self.is_busy.subscribe().wait_for(|is_busy| !is_busy).await.ok();
+        is_busy.wait_for(|is_busy| !is_busy).await.map(drop).ok();
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<ImportRun>>> {

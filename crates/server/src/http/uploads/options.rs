@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 /// As the flags of `chandler import`. What is absent is told from the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "ImportOptions")]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ImportOptions {
     /// The security of a file that names none, as AAPL.US.
     symbol: Option<String>,
@@ -34,14 +34,19 @@ pub(super) struct ImportOptions {
     /// Whether a minute is stamped with its `start` or its `end`.
     stamp: Option<String>,
     /// Reckon a turnover where the file has none.
+    #[serde(default)]
     estimate_turnover: bool,
     /// Refuse the whole file if any row of it breaks a rule.
+    #[serde(default)]
     strict: bool,
     /// Import the file although the ledger has it already.
+    #[serde(default)]
     again: bool,
     /// Replace stored candles also where many of them are much different.
+    #[serde(default)]
     replace: bool,
     /// Build one-minute and daily candles of trades.
+    #[serde(default)]
     build_candles: bool,
 }
 

@@ -28,9 +28,10 @@ pub(super) const UNDO: Doc =
         .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct UndoRequest {
     /// Only say what would be done.
+    #[serde(default)]
     dry_run: bool,
 }
 

@@ -26,6 +26,11 @@ fn bearer(account: &Created) -> String {
     format!("authorization: Bearer {}\r\n", account.access_token.expose())
 }
 
+/// The head of a request whose body is a file.
+fn as_file(account: &Created) -> String {
+    format!("content-type: application/octet-stream\r\n{}", bearer(account))
+}
+
 #[track_caller]
 fn data(answer: &Response) -> Value {
     let body = answer.json();
@@ -34,7 +39,7 @@ fn data(answer: &Response) -> Value {
 }
 
 async fn send(server: &Running, account: &Created, name: &str, file: &[u8]) -> Response {
-    server.http("POST", &format!("/v1/uploads?name={name}"), &bearer(account), file).await
+    server.http("POST", &format!("/v1/uploads?name={name}"), &as_file(account), file).await
 }
 
 /// The path of a file that has arrived.
