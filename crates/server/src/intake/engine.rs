@@ -141,7 +141,7 @@ impl Ground {
 fn store_failed(error: &ImportError) -> Finished {
     match error {
         ImportError::Store(StoreError::Busy { .. }) => {
-            Finished::failed("another process is importing into this store: wait until it has ended")
+            Finished::failed("another import into this store is running: wait until it has ended")
         }
         ImportError::Store(StoreError::Full { .. }) => Finished::failed(
             "the disk of the store is full: free some space and import the file again; it goes on where it stopped",

@@ -31,7 +31,7 @@ pub(crate) enum IntakeError {
     Unknown,
     #[error("{file} is being imported: wait until it has ended, or stop it")]
     Running { file: String },
-    #[error("another process is importing into this store: wait until it has ended")]
+    #[error("another import into this store is running: wait until it has ended")]
     StoreBusy,
     #[error("the server is about to stop")]
     Stopping,
