@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
+use history::import::{SourceFile, source_file};
 use history::{Removal, plan_removal, remove};
 use market::Period;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Format::Table => {
             let mut out = output::stdout();
             writeln!(out, "removed")?;
-            let files = files(&planned);
+            let files = unchanged(&planned);
             if !files.is_empty() {
                 let command = surroundings.hint(&format!("import --again {}", files.join(" ")));
                 writeln!(out, "to import it again: {command}")?;
@@ -77,30 +78,38 @@ fn show(planned: &Removal, surroundings: &Surroundings) -> Result<(), Failure> {
     if planned.actions > 0 {
         writeln!(out, "{} corporate actions", output::thousands(planned.actions))?;
     }
-    for file in sources(planned) {
-        let is_there = Path::new(&file).exists();
-        let where_it_is = if is_there { "" } else { ", which is not there any more" };
-        writeln!(out, "came from {}{where_it_is}", output::printable(&file))?;
+    for (file, state) in sources(planned) {
+        let words = match state {
+            SourceFile::Same => "",
+            SourceFile::Changed => ", which has changed since",
+            SourceFile::Absent => ", which is not there any more",
+        };
+        writeln!(out, "came from {}{words}", output::printable(&file))?;
     }
     Ok(out.flush()?)
 }
 
-/// The files that it came from, oldest first, each once.
-fn sources(planned: &Removal) -> Vec<String> {
-    let candles = planned.sources.iter().map(|source| source.import.file.clone());
-    let trades = planned.trade_sources.iter().map(|source| source.file.clone());
-    let mut files: Vec<String> = Vec::new();
-    for file in candles.chain(trades) {
-        if !files.contains(&file) {
-            files.push(file);
+/// The files that it came from, oldest first, each once, and whether they are still what they were.
+fn sources(planned: &Removal) -> Vec<(String, SourceFile)> {
+    let mut files: Vec<(String, SourceFile)> = Vec::new();
+    for source in &planned.sources {
+        if !files.iter().any(|(file, _)| *file == source.import.file) {
+            files.push((source.import.file.clone(), source_file(&source.import)));
+        }
+    }
+    for source in &planned.trade_sources {
+        if !files.iter().any(|(file, _)| *file == source.file) {
+            let is_there = files::read_bytes(Path::new(&source.file)).is_ok();
+            files.push((source.file.clone(), if is_there { SourceFile::Same } else { SourceFile::Absent }));
         }
     }
     files
 }
 
-/// Those that are still there.
-fn files(planned: &Removal) -> Vec<String> {
-    sources(planned).into_iter().filter(|file| Path::new(file).exists()).collect()
+/// Those that are still there as they were.
+fn unchanged(planned: &Removal) -> Vec<String> {
+    let same = sources(planned).into_iter().filter(|(_, state)| *state == SourceFile::Same);
+    same.map(|(file, _)| file).collect()
 }
 
 fn document(planned: &Removal) -> Value {
@@ -109,8 +118,9 @@ fn document(planned: &Removal) -> Value {
         .iter()
         .map(|info| json!({"series": info.series.to_string(), "candles": info.rows, "bytes": info.bytes}))
         .collect();
+    let names: Vec<String> = sources(planned).into_iter().map(|(file, _)| file).collect();
     json!({
         "symbol": planned.symbol.as_str(), "candles": planned.candles(), "trades": planned.trades,
-        "actions": planned.actions, "series": series, "sources": sources(planned), "still_there": files(planned),
+        "actions": planned.actions, "series": series, "sources": names, "unchanged_sources": unchanged(planned),
     })
 }

@@ -1,9 +1,8 @@
 //! `chandler imports --undo`: takes back what an import changed.
 
 use std::io::Write;
-use std::path::Path;
 
-use history::import::{Undo, plan_undo, undo};
+use history::import::{SourceFile, Undo, plan_undo, source_file, undo};
 use serde_json::{Value, json};
 use store::ImportId;
 
@@ -69,19 +68,21 @@ fn show(planned: &Undo, surroundings: &Surroundings) -> Result<(), Failure> {
         output::thousands(planned.removed()),
         output::thousands(planned.restored())
     )?;
-    if !Path::new(&planned.import.file).exists() {
-        writeln!(out, "the file is not there any more: without it the import cannot be repeated")?;
+    match source_file(&planned.import) {
+        SourceFile::Same => {}
+        SourceFile::Changed => writeln!(out, "the file has changed since: it cannot bring back what it had")?,
+        SourceFile::Absent => writeln!(out, "the file is not there any more: it cannot be imported again")?,
     }
     Ok(out.flush()?)
 }
 
-/// The command that repeats the import, if its file is still there and no option changed what it means.
+/// The command that repeats the import, if its file is still the same.
 fn again(planned: &Undo, surroundings: &Surroundings) -> Option<String> {
     let import = &planned.import;
     let has_options = !import.options.is_empty() && !import.options.starts_with("symbol=");
     let options = if has_options { format!(", with the options {}", import.options) } else { String::new() };
-    let file = Path::new(&import.file);
-    file.exists().then(|| format!("{}{options}", surroundings.hint(&format!("import {}", import.file))))
+    let is_same = source_file(import) == SourceFile::Same;
+    is_same.then(|| format!("{}{options}", surroundings.hint(&format!("import {}", import.file))))
 }
 
 fn document(planned: &Undo, surroundings: &Surroundings) -> Value {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use files::{ReadOptions, Table};
 use market::Symbol;
+use store::ImportRecord;
 
 use super::Options;
 
@@ -81,4 +82,21 @@ pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
         bytes += read as u64;
     }
     Ok((*hash.finalize().as_bytes(), bytes))
+}
+
+/// What has become of the file of an import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceFile {
+    Same,
+    Changed,
+    Absent,
+}
+
+/// Looks at the file that the ledger names: whether what it had can be imported again.
+pub fn source_file(import: &ImportRecord) -> SourceFile {
+    match fingerprint(Path::new(&import.file)) {
+        Err(_) => SourceFile::Absent,
+        Ok((digest, _)) if digest == import.digest => SourceFile::Same,
+        Ok(_) => SourceFile::Changed,
+    }
 }

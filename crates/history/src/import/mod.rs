@@ -36,6 +36,7 @@ use std::sync::mpsc;
 
 pub use context::{Context, Options, Progress};
 pub use error::ImportError;
+pub use identity::{SourceFile, source_file};
 pub use preview::preview;
 pub use report::{Outcome, Report};
 pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
