@@ -40,7 +40,9 @@ export async function openUndo(number, onDone) {
   });
 }
 
-function planWords({ import: number, file, removed, restored, series }) {
+const SOURCES = { same: 'source_same', changed: 'source_changed', absent: 'source_absent' };
+
+function planWords({ import: number, file, removed, restored, series, source }) {
   const name = file.split(/[\\/]/).at(-1);
   const day = (rfc3339) => rfc3339.slice(0, 10);
   const one = ({ symbol, period, first, last }) => el('li', {}, `${symbol} ${period} `, el('small', {}, phrase('range_of', day(first), day(last))));
@@ -48,6 +50,7 @@ function planWords({ import: number, file, removed, restored, series }) {
   return [
     el('p', {}, phrase('undo_of', number, name)),
     el('p', {}, el('strong', {}, phrase('undo_would', grouped(removed), grouped(restored)))),
+    el('p', { class: 'lead' }, phrase(SOURCES[source])),
     el('ul', { class: 'notes' }, series.slice(0, SERIES_SHOWN).map(one), more > 0 ? el('li', {}, phrase('undo_more', grouped(more))) : undefined),
   ];
 }

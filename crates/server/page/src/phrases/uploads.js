@@ -135,6 +135,21 @@ export const phrase = phrasesOf({
   ],
   undo_of: ['What import {0} ({1}) changed is taken back:', '将撤回导入 {0}（{1}）所作的更改：', '將撤回匯入 {0}（{1}）所作的更改：'],
   undo_more: ['and {0} more series', '另有 {0} 个序列', '另有 {0} 個序列'],
+  source_same: [
+    'The file is still there, so it can be imported again.',
+    '文件仍在，可以重新导入。',
+    '檔案仍在，可以重新匯入。',
+  ],
+  source_changed: [
+    'The file has changed since: what it had then cannot be imported again.',
+    '文件此后已更改：当时的内容无法重新导入。',
+    '檔案此後已更改：當時的內容無法重新匯入。',
+  ],
+  source_absent: [
+    'The file is gone: what it had can only be imported again from another copy.',
+    '文件已不在：只能用另一份副本重新导入。',
+    '檔案已不在：只能用另一份副本重新匯入。',
+  ],
   undone: ['Import {0} is undone.', '导入 {0} 已撤销。', '匯入 {0} 已復原。'],
   keep: ['Keep it', '保留', '保留'],
 });

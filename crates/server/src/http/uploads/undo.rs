@@ -1,15 +1,15 @@
 //! `POST /v1/imports/{import}/undo`: what undoing an import would do, and doing it.
 
-use history::import::{ImportError, Undo, UndoError, UndoneSeries};
+use history::import::{ImportError, SourceFile, Undo, UndoError, UndoneSeries, source_file};
 use market::Venues;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use store::{ImportId, StoreError};
 
 use super::file::CONFLICT;
 use crate::intake::IntakeError;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
-use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data, one_of};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::written::Instant;
 
@@ -46,6 +46,9 @@ struct Undone {
     removed: u64,
     /// Candles that are again as they were before.
     restored: u64,
+    /// Whether the file that the ledger names could be imported again: it is the `same`, has `changed`, or is `absent`.
+    #[schemars(schema_with = "sources")]
+    source: &'static str,
     /// The first hundred series.
     series: Vec<UndoneSeriesDocument>,
 }
@@ -83,8 +86,21 @@ impl Undone {
             is_done,
             removed: undo.removed(),
             restored: undo.restored(),
+            source: source_word(source_file(&undo.import)),
             series: undo.series.iter().take(SERIES_MAX).map(|one| series(one, venues)).collect(),
         }
+    }
+}
+
+fn sources(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[SourceFile::Same, SourceFile::Changed, SourceFile::Absent].map(source_word))
+}
+
+fn source_word(source: SourceFile) -> &'static str {
+    match source {
+        SourceFile::Same => "same",
+        SourceFile::Changed => "changed",
+        SourceFile::Absent => "absent",
     }
 }
 

@@ -126,6 +126,7 @@ async fn a_file_is_looked_at_then_imported_and_then_undone() {
         (&planned["series"][0]["symbol"], &planned["series"][0]["period"]),
         (&json!("TSLA.US"), &json!("1d"))
     );
+    assert_eq!(planned["source"], "same");
     let undone = data(&server.post(&undo, &op, "{}").await);
     assert_eq!((&undone["is_done"], &undone["removed"]), (&json!(true), &json!(2)), "{undone}");
     server.noticed().await;
