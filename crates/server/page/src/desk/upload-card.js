@@ -100,9 +100,15 @@ export function uploadCard(upload, { onChange, onGone }) {
     else showWaiting();
     onChange();
   };
+  /** What was undone can be looked at and imported once more. */
+  const showUndone = (words) => {
+    form.box.hidden = false;
+    showWaiting();
+    onChange(words);
+  };
   const showEnded = ({ state, message, files }) => {
     said.textContent = '';
-    const parts = message ? [el('p', { class: 'warn' }, phrase('not_done', message))] : files.map((file) => importedFile(file, onChange));
+    const parts = message ? [el('p', { class: 'warn' }, phrase('not_done', message))] : files.map((file) => importedFile(file, showUndone));
     body.replaceChildren(...parts);
     form.box.hidden = state === 'done';
     offer(
@@ -135,13 +141,13 @@ function checkedFile(report) {
   );
 }
 
-function importedFile(report, onChange) {
+function importedFile(report, onUndone) {
   const { text, isBad } = importedWords(report);
   const { names, kind, import: number, outcome } = report;
   const isThere = outcome === 'imported' && kind === 'candles' && names.length > 0;
   const chart = () =>
     el('a', { class: 'button main', href: addressOf(`/?symbol=${encodeURIComponent(names[0])}`) }, phrase('see_chart', names[0]));
-  const undo = () => el('button', { type: 'button', onclick: () => openUndo(number, onChange) }, phrase('undo'));
+  const undo = () => el('button', { type: 'button', onclick: () => openUndo(number, onUndone) }, phrase('undo'));
   return el(
     'div',
     { class: 'report' },
