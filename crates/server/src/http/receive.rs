@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::body::{self, WholeRequest};
 use super::routes::{Destination, RouteMatch};
 use crate::entrance::Entrance;
-use crate::intake::Arriving;
+use crate::intake::{Arriving, IntakeError};
 use crate::kit::{Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row};
 use crate::refusal::Refusal;
 use crate::workers::Share;
@@ -47,10 +47,15 @@ pub(super) async fn read(
         }
     };
     let filled = timeout(ARRIVES_WITHIN, fill(&mut file, &mut arriving)).await;
-    if let Err(problem) = filled.unwrap_or_else(|_| Err(Problem::too_slow())) {
-        drop(arriving);
-        body::drop_short(&parts, file).await;
-        return Err(problem);
+    match filled.unwrap_or(Err(Ending::Slow)) {
+        Ok(()) => {}
+        Err(Ending::Slow) => return Err(Problem::too_slow()),
+        Err(Ending::Cut) => return Err(Problem::bad_request("the file ended early: it was not kept")),
+        Err(Ending::Refused(error)) => {
+            drop(arriving);
+            body::drop_short(&parts, file).await;
+            return Err(error.into());
+        }
     }
     let (body, held) = (bytes::Bytes::new(), Vec::new());
     Ok(WholeRequest { parts, body, share, held, arriving: Some(arriving) })
@@ -94,12 +99,25 @@ fn begin(
     Ok(entrance.site.core.intake.receive(name.as_deref(), declared)?)
 }
 
-async fn fill(file: &mut Incoming, arriving: &mut Arriving) -> Result<(), Problem> {
+/// Why a file did not arrive.
+enum Ending {
+    Slow,
+    Cut,
+    Refused(IntakeError),
+}
+
+impl From<IntakeError> for Ending {
+    fn from(error: IntakeError) -> Ending {
+        Ending::Refused(error)
+    }
+}
+
+async fn fill(file: &mut Incoming, arriving: &mut Arriving) -> Result<(), Ending> {
     let mut piece = BytesMut::with_capacity(PIECE);
     loop {
-        let frame = timeout(IDLE_MAX, file.frame()).await.map_err(|_| Problem::too_slow())?;
+        let frame = timeout(IDLE_MAX, file.frame()).await.map_err(|_| Ending::Slow)?;
         let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| Problem::bad_request("the file ended early: it was not kept"))?;
+        let frame = frame.map_err(|_| Ending::Cut)?;
         let Some(data) = frame.data_ref() else { continue };
         arriving.count(data.len())?;
         piece.extend_from_slice(data);
