@@ -20,6 +20,7 @@ mod facts;
 mod glance;
 mod holdings;
 mod http;
+mod intake;
 mod jobs;
 mod kit;
 mod limits;

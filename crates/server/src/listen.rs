@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::core::{Clock, Core};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
+use crate::intake;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
@@ -136,6 +137,7 @@ impl Server {
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.paper_levels.count = settings.levels_from_paper;
+        core.intake.limit = intake::limit(settings.upload_bytes);
         let (core, links) = (Arc::new(core), Links::default());
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
@@ -229,6 +231,9 @@ impl Server {
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "some connections did not end in time");
+        }
+        if timeout(DRAIN_MAX, site.core.intake.idle()).await.is_err() {
+            tracing::warn!("an import did not end in time: the same file goes on where it is stopped");
         }
         watchers.shutdown().await;
     }

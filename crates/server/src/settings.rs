@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use crate::intake::FILE_BYTES_MAX;
 use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub statement_link_seconds: u32,
     /// The font for Chinese in statements as PDF; `None` for one of the usual places.
     pub statement_font: Option<PathBuf>,
+    /// The most bytes of a file that is sent to be imported.
+    pub upload_bytes: usize,
 }
 
 impl Default for Settings {
@@ -78,6 +81,7 @@ impl Default for Settings {
             levels_from_paper: false,
             statement_link_seconds: 600,
             statement_font: None,
+            upload_bytes: FILE_BYTES_MAX,
         }
     }
 }

@@ -22,16 +22,21 @@ const NOT_AUTHORISED = 403008;
 
 export async function ask(path, options = {}) {
   if ((options.method ?? 'GET') === 'GET') return send(path, options);
+  return withCsrf((csrfToken) => send(path, { ...options, csrfToken }));
+}
+
+/** A change, with the CSRF token that belongs to the session. */
+export async function withCsrf(change) {
   const before = await me();
   try {
-    return await send(path, { ...options, csrfToken: before.csrf });
+    return await change(before.csrf);
   } catch (error) {
     if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
     // After signing in again in another tab the CSRF token is another one. With the same token the account lacks the right.
     known = undefined;
     const now = await me();
     if (now.csrf === before.csrf) throw error;
-    if (now.account === before.account) return send(path, { ...options, csrfToken: now.csrf });
+    if (now.account === before.account) return change(now.csrf);
     // The page shows the data of another account.
     location.reload();
     throw error;

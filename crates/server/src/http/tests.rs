@@ -116,6 +116,26 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_file_that_stops_arriving_is_not_waited_for_and_leaves_nothing() {
+    let (site, dir) = site();
+    let named = access::NewAccount::named("op", access::Terms::default());
+    let new = access::NewAccount { role: access::Role::Operator, ..named };
+    let created = site.core.access.create(&new, &access::Actor::Operator, NOW).unwrap();
+    let begun = Instant::now();
+    let mut far = connect(&site, ListenerKind::Public);
+    let head = format!(
+        "POST /v1/uploads?name=AAPL.csv HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {}\r\ncontent-length: 10\r\n\r\nx",
+        created.access_token.expose()
+    );
+    far.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    far.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    assert_eq!(std::fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
+}
+
 /// The row says who may ask; this test checks for every row that its handler does too.
 #[tokio::test]
 async fn every_row_that_needs_a_proof_refuses_a_stranger() {

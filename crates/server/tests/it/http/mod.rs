@@ -23,5 +23,6 @@ mod signed;
 mod strangers;
 mod topics;
 mod udf;
+mod uploads;
 mod watch;
 mod watchlists;
