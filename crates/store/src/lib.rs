@@ -55,6 +55,7 @@ pub use accounts::{
     StatementBatch, StatementKey, StatementQuery, TallyDays, TokenKind, TokenRow, TopicId, TopicList,
     TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
 };
+pub use accounts::{PasswordLinkRow, Revocation};
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,

@@ -36,8 +36,10 @@ pub use oauth_rows::{
     Redemption, TokenKind, TokenRow,
 };
 pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
+pub use password_links::PasswordLinkRow;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
+pub use revocation::Revocation;
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
@@ -60,10 +62,13 @@ mod oauth_sql;
 mod opening;
 mod paper_statements;
 mod paper_statements_sql;
+mod password_links;
+mod password_links_sql;
 mod people;
 mod people_sql;
 mod renewal;
 mod renewal_sql;
+mod revocation;
 mod sql;
 mod tallies;
 mod tallies_sql;
