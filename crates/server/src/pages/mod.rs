@@ -9,6 +9,7 @@ mod docs;
 mod forms;
 mod front;
 mod html;
+mod password;
 mod path;
 mod programs;
 mod region;
@@ -45,6 +46,8 @@ pub(crate) const ROUTES: &[Row] = &[
     post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
     post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
     post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
+    get(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::PASSWORD_PAGE),
+    post(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::SET_PASSWORD),
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
@@ -56,6 +59,9 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),
     get(path::IMPORTS, desk).doc(&docs::IMPORTS),
+    get(path::ADMIN, desk).doc(&docs::ADMIN),
+    get(path::ADMIN_AUDIT, desk).doc(&docs::ADMIN_AUDIT),
+    get(path::ADMIN_STATUS, desk).doc(&docs::ADMIN_STATUS),
 ];
 
 const fn get(path: &'static str, handler: OpenHandler) -> Row {

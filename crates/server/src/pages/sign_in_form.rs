@@ -92,7 +92,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
 }
 
 /// The visitor's cookie and, if it is new, the header that sets it.
-fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
+pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
     }
