@@ -7,6 +7,7 @@ mod document;
 mod mirrors;
 mod not_offered;
 mod oauth;
+mod operators;
 mod pages;
 mod pieces;
 mod plumbing;

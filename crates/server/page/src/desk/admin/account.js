@@ -16,7 +16,7 @@ import { termsForm } from './terms.js';
 const OUTDATED = [404, 409];
 
 export async function showAccount(reference, who) {
-  const said = el('div', { class: 'said', role: 'status', tabindex: -1 });
+  const said = el('div', { class: 'said notice', role: 'status', tabindex: -1 });
   const box = el('div', { class: 'account' });
   const path = (rest) => accountPath(reference, rest);
   const load = async () => (await ask(path())).data;
@@ -134,8 +134,9 @@ function rights(account, actions) {
   const columns = [
     { title: phrase('package'), of: plain },
     { title: phrase('state'), of: state },
+    // Before the times, so that a phone shows it.
+    { title: '', of: button },
     { title: phrase('times'), of: times },
-    { title: '', kind: 'number', of: button },
   ];
   return el(
     'section',

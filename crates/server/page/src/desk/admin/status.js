@@ -39,7 +39,7 @@ function sheets(data) {
   ].filter(Boolean);
 }
 
-function server({ version, started_at: started, uptime_s: uptime, ready, memory_bytes: memory, requests, cache, now }) {
+function server({ version, started_at: started, uptime_s: uptime, ready, memory_bytes: memory, requests, cache }) {
   const all = requests.answered + requests.refused;
   return sheet(
     phrase('server'),
@@ -51,7 +51,6 @@ function server({ version, started_at: started, uptime_s: uptime, ready, memory_
       figure(phrase('memory'), bytesText(memory), phrase('cache_of', bytesText(cache.bytes), bytesText(cache.bytes_max))),
       figure(phrase('requests'), count(all), phrase('refused_of_them', count(requests.refused), shareText(requests.refused, all))),
       figure(phrase('cache'), shareText(cache.hits, cache.hits + cache.misses), phrase('cache_hits')),
-      figure(phrase('clock'), instant(now)),
     ),
   );
 }

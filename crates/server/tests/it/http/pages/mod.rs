@@ -6,6 +6,7 @@ mod front;
 mod guessing;
 mod guest;
 mod home;
+mod password;
 mod plain;
 mod session;
 mod sign_in;
