@@ -114,7 +114,8 @@ export const phrase = phrasesOf({
   give_link: ['Password link', '密码链接', '密碼連結'],
   withdraw_link: ['Withdraw the link', '撤回链接', '撤回連結'],
   link: ['Password link', '密码链接', '密碼連結'],
-  link_made: ['The link is below; the one before has ended.', '链接见下方；此前的链接已失效。', '連結見下方；此前的連結已失效。'],
+  link_made: ['A link was given out; the one before has ended.', '已发出链接；此前的链接已失效。', '已發出連結；此前的連結已失效。'],
+  close: ['Close', '关闭', '關閉'],
   link_given: ['For {0}, shown this once, good until', '供 {0} 使用，仅显示一次，有效至', '供 {0} 使用，僅顯示一次，有效至'],
   link_withdrawn: ['The link is withdrawn.', '链接已撤回。', '連結已撤回。'],
 

@@ -8,7 +8,7 @@ import { phrase } from '../../phrases/admin.js';
 import { refusal } from '../refused.js';
 import { count, hongKongDate, instant, table } from '../table.js';
 import { accountPath, fieldsOf, termsChange, undoOf } from './forms.js';
-import { passwordLink } from './link.js';
+import { showLink } from './link.js';
 import { askToRevoke } from './revoke.js';
 import { termsForm } from './terms.js';
 
@@ -16,16 +16,16 @@ import { termsForm } from './terms.js';
 const OUTDATED = [404, 409];
 
 export async function showAccount(reference, who) {
-  const said = el('div', { class: 'said notice', role: 'status', tabindex: -1 });
-  const box = el('div', { class: 'account' });
+  const said = el('div', { class: 'said outcome', role: 'status', tabindex: -1 });
+  const box = el('div', { class: 'sheets' });
   const path = (rest) => accountPath(reference, rest);
   const load = async () => (await ask(path())).data;
-  let link;
 
   const tell = (words, undo) => {
     const button = undo && el('button', { type: 'button', onclick: undo }, phrase('undo'));
     said.replaceChildren(...[words, ' ', button].filter(Boolean));
-    said.focus({ preventScroll: true });
+    // A dialog above the page keeps the focus, and the keys.
+    if (!document.querySelector('dialog[open]')) said.focus({ preventScroll: true });
   };
   const again = async () => {
     try {
@@ -69,13 +69,9 @@ export async function showAccount(reference, who) {
     withdraw: (right) => act(() => withdraw(right), phrase('withdrawn', plain(right)), () => grant(right)),
     giveLink: () =>
       act(async () => {
-        link = (await ask(path('/password-link'), { method: 'POST' })).data;
+        showLink((await ask(path('/password-link'), { method: 'POST' })).data);
       }, phrase('link_made')),
-    withdrawLink: () =>
-      act(async () => {
-        await ask(path('/password-link'), { method: 'DELETE' });
-        link = undefined;
-      }, phrase('link_withdrawn')),
+    withdrawLink: () => act(() => ask(path('/password-link'), { method: 'DELETE' }), phrase('link_withdrawn')),
     revoke: (account) =>
       askToRevoke(account, who.account === account.account, (reason) =>
         act(() => ask(path('/revoke'), { method: 'POST', body: { reason } }), phrase('revoked_now', account.account)),
@@ -83,7 +79,7 @@ export async function showAccount(reference, who) {
   };
   const grant = ({ package: name, from, until }) => ask(path('/rights'), { method: 'POST', body: { package: name, from, until } });
   const withdraw = ({ package: name }) => ask(path(`/rights?package=${encodeURIComponent(name)}`), { method: 'DELETE' });
-  const draw = (account) => box.replaceChildren(...sheets(account, actions, link));
+  const draw = (account) => box.replaceChildren(...sheets(account, actions));
 
   draw(await load());
   return [el('p', { class: 'row' }, el('a', { href: addressOf('/admin') }, phrase('all_accounts'))), said, box];
@@ -91,11 +87,11 @@ export async function showAccount(reference, who) {
 
 const plain = ({ package: name }) => name.replace('_', ' ');
 
-function sheets(account, actions, link) {
+function sheets(account, actions) {
   const isOpen = !account.revoked_at;
   return [
     summary(account),
-    ...(isOpen ? [termsForm(account, actions.save), rights(account, actions), signingIn(account, actions, link), ending(account, actions)] : []),
+    ...(isOpen ? [termsForm(account, actions.save), rights(account, actions), signingIn(account, actions), ending(account, actions)] : []),
   ];
 }
 
@@ -166,7 +162,7 @@ function timesForm(account, actions) {
   );
 }
 
-function signingIn({ sign_in: how }, actions, link) {
+function signingIn({ sign_in: how }, actions) {
   const words = [phrase(how.password ? 'has_password' : 'no_password')];
   if (how.link_until) words.push(' ', phrase('link_out'), ' ', instant(how.link_until));
   return el(
@@ -181,7 +177,6 @@ function signingIn({ sign_in: how }, actions, link) {
       el('button', { type: 'button', onclick: actions.giveLink }, phrase('give_link')),
       how.link_until ? el('button', { type: 'button', onclick: actions.withdrawLink }, phrase('withdraw_link')) : undefined,
     ),
-    how.link_until && link ? passwordLink(link) : undefined,
   );
 }
 

@@ -2,12 +2,13 @@
 
 import { ask } from '../../api.js';
 import { BASE, addressOf } from '../../base.js';
+import { openDialog } from '../../dialog.js';
 import { el } from '../../dom.js';
 import { phrase } from '../../phrases/admin.js';
 import { ACCOUNT_LIMITS, MARKETS, PACKAGES } from '../../served-accounts.js';
 import { refusal } from '../refused.js';
 import { UNLIMITED, accountPath, exportsOf, newAccount, referenceOf } from './forms.js';
-import { passwordLink } from './link.js';
+import { closing, passwordLink } from './link.js';
 import { choice, field, tick } from './shell.js';
 
 /** `onCreated` is called once the account is there. */
@@ -38,8 +39,9 @@ export function creation(onCreated) {
     });
     try {
       const { data } = await ask('/v1/admin/accounts', { method: 'POST', body });
-      said.replaceChildren(created(data));
+      said.replaceChildren();
       name.value = '';
+      showCreated(data);
       onCreated();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
@@ -72,7 +74,8 @@ export function creation(onCreated) {
 
 export const levels = () => [['', phrase('level_earned')], ...[1, 2, 3, 4, 5, 6].map((level) => [String(level), String(level)])];
 
-function created(data) {
+/** Above the page: it is to be read before anything else is done, and closing it puts the secrets away. */
+function showCreated(data) {
   const { account } = data;
   const reference = referenceOf(account);
   const place = el('div', { class: 'said', role: 'status' });
@@ -85,18 +88,18 @@ function created(data) {
       place.replaceChildren(refusal(error, () => {}));
     }
   };
-  return el(
-    'div',
-    { class: 'credentials' },
-    el('h2', {}, phrase('created', account.account)),
+  openDialog(
+    'created',
+    phrase('created', account.account),
     el('p', {}, phrase('keep')),
     el('pre', { tabindex: 0, 'aria-label': phrase('credentials') }, el('code', {}, exportsOf(location.origin + BASE, data))),
+    place,
     el(
-      'p',
-      { class: 'row' },
+      'div',
+      { class: 'choices' },
       el('button', { type: 'button', onclick: give }, phrase('give_link')),
       el('a', { class: 'button', href: addressOf(`/admin?account=${encodeURIComponent(reference)}`) }, phrase('open_account')),
+      closing(),
     ),
-    place,
   );
 }

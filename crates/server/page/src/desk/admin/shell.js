@@ -18,15 +18,16 @@ export function forOperators(path, name, fill) {
     title,
     fill: async (who) => {
       if (who.role !== 'operator') throw new Refused({ status: 403, message: 'this is for operators' });
-      return [tabs(path), ...(await fill(who))];
+      document.body.classList.add('admin');
+      return [pagesOf(path), ...(await fill(who))];
     },
   };
 }
 
-const tabs = (here) =>
+const pagesOf = (here) =>
   el(
     'nav',
-    { class: 'tabs', 'aria-label': phrase('admin') },
+    { class: 'pages-of', 'aria-label': phrase('admin') },
     PAGES.map(([path, name]) =>
       el('a', { href: addressOf(path), 'aria-current': path === here ? 'page' : undefined }, phrase(name)),
     ),

@@ -13,7 +13,7 @@ const UNITS = { d: 'unit_d', h: 'unit_h', min: 'unit_min', s: 'unit_s' };
 const spanText = (seconds) => spanOf(seconds).map(([many, unit]) => phrase(UNITS[unit], many)).join(' ');
 
 export const status = forOperators('/admin/status', 'status', async () => {
-  const box = el('div', { class: 'account' });
+  const box = el('div', { class: 'sheets' });
   const draw = async () => box.replaceChildren(...sheets(await askDocument('/status')));
   const again = () =>
     draw().catch((error) => {
