@@ -165,7 +165,7 @@ export const phrase = phrasesOf({
   requests: ['Requests', '请求', '請求'],
   refused_of_them: ['{0} refused, {1}', '拒绝 {0}，{1}', '拒絕 {0}，{1}'],
   cache: ['From memory', '缓存命中', '快取命中'],
-  cache_hits: ['of the pages of candles', '占K线页', '佔K線頁'],
+  cache_hits: ['of the answers with candles', 'K线应答中的占比', 'K線回應中的佔比'],
   unit_d: ['{0} d', '{0} 天', '{0} 天'],
   unit_h: ['{0} h', '{0} 小时', '{0} 小時'],
   unit_min: ['{0} min', '{0} 分钟', '{0} 分鐘'],
