@@ -124,9 +124,9 @@ fn done(visit: &Visit<'_>, account: &LinkedAccount) -> Answer {
 fn refusal(visit: &Visit<'_>, refused: PasswordLinkRefused) -> Result<Answer, PageError> {
     let words = visit.words;
     let (status, text, retry_after) = match refused {
-        PasswordLinkRefused::Unknown => (StatusCode::NOT_FOUND, words.link_unknown, None),
-        PasswordLinkRefused::Used => (StatusCode::GONE, words.link_used, None),
-        PasswordLinkRefused::Expired => (StatusCode::GONE, words.link_expired, None),
+        PasswordLinkRefused::Unknown => (StatusCode::NOT_FOUND, words.password_link_unknown, None),
+        PasswordLinkRefused::Used => (StatusCode::GONE, words.password_link_used, None),
+        PasswordLinkRefused::Expired => (StatusCode::GONE, words.password_link_expired, None),
         PasswordLinkRefused::Unfit(_) => (StatusCode::BAD_REQUEST, words.password_unfit, None),
         PasswordLinkRefused::Busy => {
             (StatusCode::SERVICE_UNAVAILABLE, words.login_busy, Some(Duration::from_secs(1)))
