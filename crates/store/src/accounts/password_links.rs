@@ -19,7 +19,7 @@ const WITHDRAWN: &str = "password.link.withdrawn";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordLinkRow {
     pub id: AuditId,
-    /// Also compared, because a store that was restored counts its rows anew from the backup on.
+    /// Compared like the number, so that the end of a link, which follows from it, is that of this very row.
     pub issued_at: Timestamp,
 }
 
@@ -47,13 +47,7 @@ impl Accounts {
 
     /// Ends the link of an account. Whether there was one.
     pub fn withdraw_password_link(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
-        self.change(|db| {
-            if newest(db, id)?.is_none() {
-                return Ok(false);
-            }
-            audit::write(db, Some(id), WITHDRAWN, note)?;
-            Ok(true)
-        })
+        self.change(|db| end_password_link(db, id, note))
     }
 
     /// Sets a password with a link, and ends every session that began with the one before. Whether the link was good: of two that come
@@ -76,6 +70,15 @@ impl Accounts {
             Ok(true)
         })
     }
+}
+
+/// For changes that are under way.
+pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+    if newest(db, id)?.is_none() {
+        return Ok(false);
+    }
+    audit::write(db, Some(id), WITHDRAWN, note)?;
+    Ok(true)
 }
 
 /// Whether there is such an account, and it was not revoked.
