@@ -44,6 +44,7 @@ mod net;
 mod oauth;
 mod otp;
 mod password;
+mod password_link;
 mod quota;
 mod random;
 mod rate;
@@ -97,6 +98,7 @@ pub use oauth::{
 };
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
+pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
 pub use rate_limiter::{RateLimit, RateLimiter};
@@ -115,8 +117,8 @@ pub use sign_on::SignedOn;
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, TallyDays, WatchlistGroup, WatchlistId,
-    Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, Revocation, TallyDays, WatchlistGroup,
+    WatchlistId, Watchlists,
 };
 pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{

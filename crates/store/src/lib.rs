@@ -58,6 +58,7 @@ pub use accounts::{
     TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
     WatchlistId, WatchlistIds, Watchlists,
 };
+pub use accounts::{PasswordLinkRow, Revocation};
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,

@@ -10,6 +10,7 @@ mod identify;
 mod levels;
 mod oauth;
 mod paper_levels;
+mod password_links;
 mod people;
 mod refused;
 mod renew;

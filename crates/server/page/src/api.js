@@ -43,7 +43,10 @@ export async function withCsrf(change) {
   }
 }
 
-async function send(path, { method = 'GET', body, signal, csrfToken }) {
+/** A document that has no envelope. */
+export const askDocument = async (path) => (await send(path, { isDocument: true })).data;
+
+async function send(path, { method = 'GET', body, signal, csrfToken, isDocument = false }) {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
@@ -54,6 +57,7 @@ async function send(path, { method = 'GET', body, signal, csrfToken }) {
     if (error.name === 'AbortError') throw error;
     throw new Refused({ status: UNREACHABLE, message: 'the server does not answer' });
   });
+  if (response.ok && isDocument && envelope) return { data: envelope };
   if (!response.ok || envelope?.code !== 0) {
     const { code, message = `status ${response.status}` } = envelope ?? {};
     throw new Refused({ status: response.status, code, message, headers: response.headers });

@@ -4,6 +4,9 @@
 import { adviceElement } from './advice.js';
 import { me } from './api.js';
 import { pathHere, whereIAm } from './base.js';
+import { accounts } from './desk/admin/accounts.js';
+import { audit } from './desk/admin/audit.js';
+import { status } from './desk/admin/status.js';
 import { connections } from './desk/connections.js';
 import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
@@ -17,9 +20,10 @@ import { adviceFor } from './refusal.js';
 import { showMe, showPlace } from './shell.js';
 
 const PAGES = { '/securities': securities, '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
+const OPERATORS_PAGES = { '/admin': accounts, '/admin/audit': audit, '/admin/status': status };
 
 async function start() {
-  const page = isTopics(pathHere()) ? topics : PAGES[pathHere()];
+  const page = isTopics(pathHere()) ? topics : (PAGES[pathHere()] ?? OPERATORS_PAGES[pathHere()]);
   const sheet = byId('desk');
   page.early?.();
   document.title = `${page.title} · Chandler`;

@@ -15,6 +15,7 @@ import { Feed } from '../src/feed.js';
 import { formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
+import { phrase as admin } from '../src/phrases/admin.js';
 import { phrase as chart } from '../src/phrases/chart.js';
 import { phrase as desk } from '../src/phrases/desk.js';
 import { phrase as paper } from '../src/phrases/portfolio.js';
@@ -296,7 +297,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, uploads.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);

@@ -53,7 +53,11 @@ pub(crate) const CODES: [(u16, u64, &str); 29] = [
     (405, 405, "the path has other methods, which the header allow names"),
     (406, 406, "none of the accepted media types is served"),
     (408, 408, "the body did not arrive in time"),
-    (409, 409, "something else has to end first, as an import that runs"),
+    (
+        409,
+        409,
+        "something else has to end first, as an import that runs; the name of a new account is taken, somebody else has changed an account meanwhile, or it is revoked or the last operator",
+    ),
     (410, 410, "the path has moved; the message names the new one"),
     (413, 413, "the body is too large"),
     (416, 416, "the range begins behind the end"),

@@ -97,6 +97,11 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
+    /// What was asked for does not fit what is there.
+    pub(crate) fn conflict(text: impl Into<String>) -> Problem {
+        Problem::new(409, 409, text)
+    }
+
     /// The endpoint has a new path.
     pub(crate) fn moved(to: &'static str) -> Problem {
         Problem::new(410, 410, format!("this path has moved: use {to}"))

@@ -36,3 +36,10 @@ pub(super) const CONNECTIONS: Doc = page("connectionsPage", "The desk: long conn
 pub(super) const COVERAGE: Doc =
     page("coveragePage", "The desk: what is stored against the calendar").answers(FRONT);
 pub(super) const IMPORTS: Doc = page("importsPage", "The desk: the ledger and the quarantine").answers(FRONT);
+pub(super) const ADMIN: Doc =
+    page("adminPage", "The desk: accounts, for operators; creating, changing and revoking them")
+        .answers(FRONT);
+pub(super) const ADMIN_AUDIT: Doc =
+    page("adminAuditPage", "The desk: who did what, for operators").answers(FRONT);
+pub(super) const ADMIN_STATUS: Doc =
+    page("adminStatusPage", "The desk: what the server has and does, for operators").answers(FRONT);

@@ -10,6 +10,7 @@ mod forms;
 mod front;
 mod html;
 mod once;
+mod password;
 mod path;
 mod programs;
 mod region;
@@ -49,6 +50,8 @@ pub(crate) const ROUTES: &[Row] = &[
     post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
     get(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::ONE_TIME_LINK),
     post(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::USE_ONE_TIME_LINK),
+    get(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::PASSWORD_PAGE),
+    post(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::SET_PASSWORD),
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
@@ -61,6 +64,9 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),
     get(path::IMPORTS, desk).doc(&docs::IMPORTS),
+    get(path::ADMIN, desk).doc(&docs::ADMIN),
+    get(path::ADMIN_AUDIT, desk).doc(&docs::ADMIN_AUDIT),
+    get(path::ADMIN_STATUS, desk).doc(&docs::ADMIN_STATUS),
 ];
 
 const fn get(path: &'static str, handler: OpenHandler) -> Row {

@@ -1,6 +1,6 @@
 //! The paths of the pages.
 
-pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
+pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM, PASSWORD};
 
 pub(crate) const SIGN_IN: &str = "/signin";
 /// Where a one-time link leads first.
@@ -17,13 +17,17 @@ pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
+pub(crate) const ADMIN: &str = "/admin";
+pub(crate) const ADMIN_AUDIT: &str = "/admin/audit";
+pub(crate) const ADMIN_STATUS: &str = "/admin/status";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 13] = [
+pub(crate) const PAGES: [&str; 17] = [
     CONFIRM,
     AUTHORIZE,
     SIGN_IN,
     SIGN_IN_ONCE,
+    PASSWORD,
     CHART,
     SECURITIES,
     PORTFOLIO,
@@ -33,6 +37,9 @@ pub(crate) const PAGES: [&str; 13] = [
     CONNECTIONS,
     COVERAGE,
     IMPORTS,
+    ADMIN,
+    ADMIN_AUDIT,
+    ADMIN_STATUS,
 ];
 
 /// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.

@@ -6,7 +6,7 @@ use std::path::Path;
 use market::Timestamp;
 use rusqlite::Row;
 
-use crate::accounts::{AccountId, AuditNote, next_era, write_audit};
+use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, write_audit};
 use crate::count::{signed, small};
 use crate::db::Db;
 use crate::fault::Fault;
@@ -193,6 +193,8 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
     for account in &restored {
+        // It may have been used since the backup was made.
+        end_password_link(db, account.id, note)?;
         let Some(known) = by_id.get(&account.id) else { continue };
         let same = account.is(known);
         // Sessions carry the epoch they began in; those that had ended stay ended.

@@ -8,6 +8,7 @@ mod inventory;
 mod mirrors;
 mod not_offered;
 mod oauth;
+mod operators;
 mod pages;
 mod pieces;
 mod plumbing;

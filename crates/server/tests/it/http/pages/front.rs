@@ -6,7 +6,7 @@ use super::*;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const FRONT: [&str; 9] = [
+const FRONT: [&str; 12] = [
     "/",
     "/securities",
     "/portfolio",
@@ -16,6 +16,9 @@ const FRONT: [&str; 9] = [
     "/connections",
     "/coverage",
     "/imports",
+    "/admin",
+    "/admin/audit",
+    "/admin/status",
 ];
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod guessing;
 mod guest;
 mod home;
 mod once;
+mod password;
 mod plain;
 mod session;
 mod sign_in;
