@@ -8,6 +8,8 @@ use market::{Adjuster, DayKind, Floors, Market, Region, Symbol};
 
 use super::*;
 
+mod shape;
+
 /// 2026-11-14, a Saturday: every market has closed its week.
 const NOW: Timestamp = Timestamp(1_794_700_000);
 

@@ -15,6 +15,12 @@ fn the_demo_draws_a_market_and_is_made_once() {
     assert_eq!(second.stdout, first.stdout);
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.ok(&["quarantine"]), "nothing is quarantined\n");
+    for security in world.json(&["coverage"]).as_array().unwrap() {
+        let summary = &security["summary"];
+        for missing in ["daily_missing", "minutes_not_loaded", "minutes_unknown"] {
+            assert_eq!(summary[missing], 0, "{security}");
+        }
+    }
     let quiet = world.run(&["demo", "-q", "--again"]);
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
     a_served_demo_keeps_its_account(&world);
