@@ -11,7 +11,7 @@ use clap::Args;
 use server::Settings;
 
 use super::serve::{ServeError, Serving, open_accounts};
-use super::{account, demo_paper};
+use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};
@@ -45,6 +45,7 @@ pub(crate) fn run(
     let access = open_accounts(surroundings)?;
     let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
     demo_paper::prepare(surroundings, &access, account)?;
+    demo_desk::prepare(surroundings, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let serving = start(surroundings, stranger.is_none().then_some(account), [listen, tcp], progress)?;

@@ -41,6 +41,12 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let second = served(world);
     assert_eq!(credentials(&second), credentials(&first));
     it_has_traded(world);
+    // Written once, although it was served twice.
+    assert_eq!(world.json(&["topic", "list"]).as_array().unwrap().len(), 3);
+    let lists = world.json(&["watchlist", "list", "--account", "demo"]);
+    let groups: Vec<&str> =
+        lists["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    assert!(groups.contains(&"Candles") && groups.contains(&"烛"), "{lists}");
     let accounts = world.json(&["account", "list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1);
     assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));
