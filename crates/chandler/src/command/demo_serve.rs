@@ -10,7 +10,7 @@ use server::Settings;
 
 use super::local_serve::{self, Ports};
 use super::serve::open_accounts;
-use super::{account, demo_paper};
+use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::Failure;
 use crate::sdk::{self, Credentials, Url};
@@ -34,6 +34,7 @@ pub(crate) fn run(
     let access = open_accounts(surroundings)?;
     let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
     demo_paper::prepare(surroundings, &access, account)?;
+    demo_desk::prepare(surroundings, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);

@@ -16,6 +16,7 @@ pub(crate) mod connections;
 pub(crate) mod coverage;
 mod coverage_trades;
 pub(crate) mod demo;
+pub(crate) mod demo_desk;
 pub(crate) mod demo_paper;
 pub(crate) mod demo_serve;
 pub(crate) mod doctor;
