@@ -202,39 +202,6 @@ fn shell_word(text: &str) -> String {
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// Commands that only speak to a server, or print something: no store is theirs.
-const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "completions"];
-
-/// A message with the store of this command line in every command that it tells to type. A store of the environment is there for the next
-/// command too; one that was named by a flag is not, and in the default store the command would do something else.
-pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
-    let named = NamedFlags::of(matches).store;
-    let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
-    store.map_or_else(|| message.to_owned(), |store| naming_store(message, store))
-}
-
-fn naming_store(message: &str, store: &str) -> String {
-    const BEGINS: &str = "`chandler ";
-    let mut parts = message.split(BEGINS);
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let command = part.split('`').next().unwrap_or_default();
-        let first = command.split(' ').next().unwrap_or_default();
-        text.push_str(BEGINS);
-        if !command.contains("--server") && !command.contains("--store") && !WITHOUT_STORE.contains(&first) {
-            text.push_str(&format!("--store {} ", shell_word(store)));
-        }
-        text.push_str(part);
-    }
-    text
-}
-
-/// A word as a shell reads it: in quotes where it has characters that mean something there.
-fn shell_word(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
 /// A symbol without a store to take suggestions from.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)

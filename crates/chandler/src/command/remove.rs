@@ -34,7 +34,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let symbol = surroundings.symbol(&arguments.symbol)?;
     let store = surroundings.open_existing()?;
     let mut reader = store.reader()?;
-    let planned = plan_removal(&reader.snapshot()?, &symbol, arguments.period)?;
+    // Nothing is held open while somebody thinks about the question.
+    let planned = {
+        let snapshot = reader.snapshot()?;
+        plan_removal(&snapshot, &symbol, arguments.period)?
+    };
     if arguments.format == Format::Table {
         show(&planned, surroundings)?;
     }

@@ -17,7 +17,11 @@ const SERIES_SHOWN: usize = 20;
 pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open_existing()?;
     let mut reader = store.reader()?;
-    let planned = plan_undo(&reader.snapshot()?, ImportId(id))?;
+    // Nothing is held open while somebody thinks about the question.
+    let planned = {
+        let snapshot = reader.snapshot()?;
+        plan_undo(&snapshot, ImportId(id))?
+    };
     if format == Format::Table {
         show(&planned, surroundings)?;
     }

@@ -159,7 +159,7 @@ fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
     let path = shop.file("b.csv", minutes((5..15).map(|minute| (minute, 101))));
     let check = |store, options: &Options| {
         let stop = AtomicBool::new(false);
-        preview(store, venues(), options, 3, &stop, &[path.clone()]).unwrap().remove(0)
+        preview(store, venues(), options, 3, &stop, std::slice::from_ref(&path)).unwrap().remove(0)
     };
     let report = check(Some(&shop.store), &Options { replace: true, ..Options::default() });
     assert_eq!(report.outcome, Outcome::Checked);

@@ -218,7 +218,7 @@ mod tests {
         let (part, dead, _) = place(NOW.0 - LIFE_S);
         fs::create_dir(dir.path().join(FOLDER).join("not ours")).unwrap();
         let listed: Vec<UploadId> = folder.list(NOW).unwrap().into_iter().map(|upload| upload.id).collect();
-        assert_eq!(listed, [new.clone()]);
+        assert_eq!(listed, std::slice::from_ref(&new));
         assert!(folder.find(&old, NOW).unwrap().is_none() && folder.find(&part, NOW).unwrap().is_none());
         // What is being imported stays until that has ended.
         assert_eq!(folder.expire(NOW, Some(&old)).unwrap(), 1);

@@ -254,11 +254,6 @@ impl Problem {
         Problem::new(413, 413, text).with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// What is asked for cannot be while something else is as it is.
-    pub(crate) fn conflict(text: impl Into<String>) -> Problem {
-        Problem::new(409, 409, text)
-    }
-
     /// There is no room on the disk.
     pub(crate) fn disk_full(text: impl Into<String>) -> Problem {
         Problem::new(507, 507, text)
