@@ -2,10 +2,10 @@
 //! calls.
 
 use access::{Demand, Permit};
-use market::{Action, Segment, Session, Symbol};
+use market::{Action, Segment, Session, Symbol, Timestamp, Venue};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Security, StoreError};
+use store::{Lane, Security, SeriesInfo, StoreError};
 
 use crate::command;
 use crate::directory::ListedSecurity;
@@ -16,7 +16,7 @@ use crate::kit::envelope::{self, Problem};
 use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
-use crate::written::Day;
+use crate::written::{Day, Instant};
 
 /// The longest search text; names of companies are shorter.
 const QUERY_MAX: usize = 64;
@@ -83,6 +83,22 @@ struct SecurityFacts {
     lot: i64,
     decimals: u32,
     sessions: Vec<SecuritySession>,
+    /// The market's time.
+    now: Instant,
+    /// The candles of regular hours that are stored, finest first: which periods can be answered, and since when.
+    stored: Vec<StoredCandles>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoredCandles {
+    /// How long a candle lasts, as 1m or 1d.
+    grain: &'static str,
+    /// The day of the first candle.
+    first: Day,
+    /// The day of the last candle up to now.
+    last: Day,
+    /// Another number after each import that changed them.
+    version: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -166,7 +182,10 @@ pub(super) fn failed(error: StoreError) -> Problem {
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, permit) = found(call, site, &admitted)?;
     let venue = site.core.history.venue(&security.symbol);
-    let today = venue.zone().date(site.core.market_now());
+    let now = site.core.market_now();
+    let today = venue.zone().date(now);
+    let series =
+        site.core.with_reader(|reader| reader.snapshot()?.series_of(&security.symbol)).map_err(failed)?;
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
     segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
     // Overnight hours come last, beginning with the evening before the trading day.
@@ -184,7 +203,21 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         lot: security.lot_size.unwrap_or(1),
         decimals: security.decimals,
         sessions: segments.into_iter().map(hours).collect(),
+        now: Instant::local(now, venue.zone()),
+        stored: stored(&series, venue, now),
     }))
+}
+
+/// Candles that the market's clock has not come to are not told of.
+fn stored(series: &[SeriesInfo], venue: &Venue, now: Timestamp) -> Vec<StoredCandles> {
+    let seen = series.iter().filter(|info| info.series.lane == Lane::Regular && info.first <= now);
+    seen.map(|info| StoredCandles {
+        grain: info.series.grain.as_str(),
+        first: Day(venue.zone().date(info.first)),
+        last: Day(venue.zone().date(info.last.min(now))),
+        version: info.version,
+    })
+    .collect()
 }
 
 fn hours(segment: &Segment) -> SecuritySession {
