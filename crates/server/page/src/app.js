@@ -3,36 +3,46 @@
 
 import { describeAction, placeActions } from './actions.js';
 import { adviceElement } from './advice.js';
-import { ask, me } from './api.js';
-import { addressOf, whereIAm } from './base.js';
+import { shortNumber } from './amounts.js';
+import { UNREACHABLE, ask, me } from './api.js';
+import { whereIAm } from './base.js';
+import { behind } from './behind.js';
 import { Beside } from './beside.js';
-import { dateOf, indexOfWall } from './candles.js';
+import { indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
+import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
-import { decimalsOf, grouped } from './decimal.js';
+import { decimalsOf } from './decimal.js';
 import { byId, el } from './dom.js';
+import { Extra, wantsExtras } from './extra.js';
+import { Facts } from './facts.js';
 import { Feed } from './feed.js';
-import { listen } from './keys.js';
+import { firstFree } from './free.js';
+import { Fresh, whenBack } from './fresh.js';
 import { formatLink, parseLink } from './link.js';
-import { lostAdvice, nothingAdvice } from './lost.js';
-import { marketOf, zoneLabel } from './market.js';
+import { chooseAdvice, lostAdvice, nothingAdvice } from './lost.js';
+import { Looking } from './looking.js';
+import { marketOf } from './market.js';
 import { remember, remembered } from './memory.js';
+import { extent, notice, note, say, showNames } from './notices.js';
 import { Pager } from './pager.js';
-import { lastDate, periodNamed, stepPeriod } from './periods.js';
+import { lastDate, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
-import { cycleRise, cycleTheme } from './prefer.js';
-import { nameFor } from './rank.js';
-import { readOut, showReadOut, spoken } from './readout.js';
+import { phrase as shared } from './phrases/shared.js';
+import { periodOfRange, startOfRange } from './ranges.js';
+import { showReadOut } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
-import { dayBreaks, extendedRuns, pauses } from './shading.js';
 import { showMe, showPlace } from './shell.js';
+import { panesOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
+import { wire } from './wiring.js';
 import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
-const SPEECH_PAUSE_MS = 350;
 const DECIMALS_USUAL = 3;
+/** Pages that a range may ask for beyond the first. */
+const RANGE_PAGES = 5;
 
 // The state of the page: what is asked for, and what has come of it. The chart is made when there is something to draw,
 // because an empty one would be painted first, for nothing.
@@ -40,11 +50,12 @@ let view;
 let lost;
 let chart;
 let feed;
-let facts;
 let placed = new Map();
 let fills = new Map();
 let triggers = new Map();
 let stopWaiting = () => {};
+// What was visible when a range was shown.
+let fitted;
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
 const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: followClock });
@@ -52,7 +63,24 @@ const beside = new Beside(ask, {
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
   onTrading: () => trades.watch(view.symbol),
-  say: (words) => (byId('speech').textContent = words),
+  say,
+});
+const facts = new Facts(ask);
+const looking = new Looking(() => ({ view, feed, chart, period: period(), placed, fills, triggers }));
+const fresh = new Fresh(ask, {
+  onNews: news,
+  onLost: (error) => note(adviceFor(error, place()).title),
+  onBack: () => {
+    note('');
+    pager.resume();
+  },
+  onMonth: () => note(phrase('new_month')),
+});
+const extra = new Extra({
+  ask,
+  current: () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) }),
+  set: alter,
+  search: listed,
 });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
@@ -65,7 +93,10 @@ const makeChart = () =>
       const at = indexOfWall(chart.candles, wall);
       return at < 0 ? '' : dated(chart.candles[at], period(), marketOf(view.symbol));
     },
+    volumeText: shortNumber,
+    backdropOf: backdrop,
     onLook: look,
+    onMark: ({ index }) => looking.explain(index),
     onRange: (range) => {
       pager.seen(range);
       keepAddress();
@@ -77,19 +108,17 @@ const period = () => periodNamed(view.period);
 const place = () => ({ symbol: view.symbol, here: whereIAm() });
 
 async function open() {
-  stopWaiting();
-  feed?.close();
-  pager.watch(undefined);
-  trades.stop();
+  leave();
   beside.side?.leaveFor(view.symbol);
-  clearTimeout(speech);
-  isNew = true;
-  showControls();
+  search.set(view.symbol, view.symbol ?? lost);
+  showControls(view, facts.stored(view.symbol));
+  // The newest candles are dated once they are painted: an empty box would make everything move.
+  if (view.before) dateBox.show(view.before);
   const mine = new Feed(view, ask);
   feed = mine;
-  notice('loading');
+  notice('loading', undefined, view.symbol);
   showReadOut(undefined);
-  if (facts?.symbol !== view.symbol) clearFacts();
+  if (!facts.of(view.symbol)) showNames(undefined);
   try {
     await mine.open();
   } catch (error) {
@@ -98,29 +127,34 @@ async function open() {
   }
   if (feed !== mine) return;
   if (mine.candles.length === 0) return nothing();
+  await begun(mine);
+}
+
+/** A feed with candles becomes a picture. Everything else waits for that: only then does the library know what is visible. */
+async function begun(mine) {
   notice(undefined);
-  if (chart) {
-    chart.clear();
-    chart.home();
-    draw();
-  } else {
-    // A new chart shows the newest candles already.
-    chart = makeChart();
-    draw();
-  }
+  if (chart) chart.clear();
+  chart ??= makeChart();
+  chart.setPanes(panesOf(view));
+  draw();
+  chart.setScale(view.compare ? 'percent' : view.scale);
+  if (view.range) fitRange();
   remember('symbol', view.symbol);
-  // Everything else waits for the first paint. Only then does the library know what is visible.
   await nextPicture();
   performance.mark('chandler:painted');
   if (feed !== mine) return;
   pager.watch(mine);
   pager.seen(chart.range());
   look(chart.cursor);
-  const found = await factsFor(mine.view.symbol);
+  if (view.range) reachRange();
+  showExtras();
+  const found = await facts.load(mine.view.symbol);
   if (feed !== mine) return;
   if (found) {
-    facts = found;
-    showFacts();
+    showNames(found);
+    showStored(found.stored);
+    draw();
+    fresh.watch(found);
   }
   const side = await beside.load();
   if (feed !== mine) return;
@@ -129,17 +163,64 @@ async function open() {
   if (feed === mine) side?.settle();
 }
 
+/** Nothing of the former view goes on. */
+function leave() {
+  stopWaiting();
+  feed?.close();
+  pager.watch(undefined);
+  trades.stop();
+  fresh.stop();
+  looking.begin();
+}
+
 /** Once the frame that is being made is on the screen. */
 const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 /** Everything that depends on the candles of the feed. */
 function draw() {
-  const { candles } = feed;
+  const { candles, reachesBeginning, reachesNow } = feed;
   const last = candles.at(-1);
-  chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, backdrop: backdrop() });
-  byId('count').textContent = extent(candles);
+  const { actions, currency } = facts.of(view.symbol) ?? { actions: [] };
+  placed = placeActions(candles, actions.map((action) => describeAction(action, currency)), period().family, period().name);
+  chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, isWhole: reachesBeginning && reachesNow });
+  byId('count').textContent = extent(feed);
   showQuota();
   drawTrades();
+  extra.loaded?.show();
+}
+
+/** Indicators and comparison, whose script may have to come first. */
+async function showExtras() {
+  chart?.setPanes(panesOf(view));
+  chart?.setScale(view.compare ? 'percent' : view.scale);
+  if (!extra.loaded && !wantsExtras(view)) return;
+  const loaded = await extra.load();
+  if (!loaded || !feed || feed.candles.length === 0) return;
+  loaded.show();
+  pager.room = loaded.settling();
+  pager.seen(chart.range());
+  look(chart.cursor);
+}
+
+/** From the first candle of the range on, as far as it is loaded. Whether it is. */
+function fitRange() {
+  const at = startOfRange(view.range, feed.candles);
+  chart.fitFrom(at);
+  fitted = shownSpan();
+  return at > 0 || !feed.hasOlder;
+}
+
+async function reachRange() {
+  const [mine, { range }] = [feed, view];
+  for (let page = 0; page < RANGE_PAGES && !fitRange(); page += 1) {
+    if (!(await pager.older()) || feed !== mine || view.range !== range) return;
+  }
+}
+
+/** What is visible, measured from the newest candle, which stays the newest while older ones come. */
+function shownSpan() {
+  const { from, to } = chart.range();
+  return { width: to - from, end: feed.candles.length - to };
 }
 
 /** What the account has done and wants to do; for the ear as a list. */
@@ -155,19 +236,13 @@ function drawTrades() {
   look(chart.cursor);
 }
 
-/** The newest candles once the clock has gone on, with the view after them if it was at the end. */
-async function followClock() {
+/** The newest candles, with the view after them if it was at the end. */
+async function takeNewer() {
   const mine = feed;
-  if (!mine.reachesNow || mine.isFull) return;
+  if (!mine?.reachesNow || mine.isFull) return;
   const { isAtEnd } = chart;
   const before = mine.candles.length;
-  try {
-    await mine.newer();
-  } catch (error) {
-    // Asked for again when the clock has gone on; a view that was left is none to ask for.
-    if (error.name === 'Refused' || error.name === 'AbortError') return;
-    throw error;
-  }
+  await mine.newer();
   if (feed !== mine) return;
   const range = chart.range();
   draw();
@@ -175,77 +250,34 @@ async function followClock() {
   if (isAtEnd && range && added > 0) chart.moveTo({ from: range.from + added, to: range.to + added });
 }
 
-function extent(candles) {
-  const count = phrase('candles', grouped(candles.length));
-  if (feed.reachesBeginning) return phrase('begins', count, dateOf(candles[0]));
-  return feed.isFull ? phrase('full', count) : count;
-}
-
-function backdrop() {
-  const { candles } = feed;
-  const isClock = period().family === 'clock';
-  const known = facts?.symbol === view.symbol ? facts : { actions: [] };
-  const described = known.actions.map((action) => describeAction(action, known.currency));
-  placed = placeActions(candles, described, period().family, period().name);
-  return {
-    runs: isClock ? extendedRuns(candles) : [],
-    breaks: isClock ? dayBreaks(candles) : [],
-    pauses: isClock ? pauses(candles, known.sessions ?? []) : [],
-    placed,
-    begins: feed.reachesBeginning ? { line: phrase('begins_here'), date: dateOf(candles[0]) } : undefined,
-  };
-}
-
-let speech;
-// Whether the view still has to be announced to screen readers.
-let isNew = true;
-
-function look(index) {
-  if (!feed || feed.candles.length === 0) return;
-  const { candles } = feed;
-  // With nothing pointed at, the numbers are those of the candle that the address names.
-  const at = index ?? chart.edge();
-  if (!candles[at]) return;
-  const market = marketOf(view.symbol);
-  const said = readOut(candles, at, { period: period(), market, placed, fills, triggers });
-  showReadOut(said);
-  byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
-  clearTimeout(speech);
-  const isLatest = index === undefined && feed.reachesNow && at === candles.length - 1;
-  speech = setTimeout(() => speak(said, isLatest), SPEECH_PAUSE_MS);
-}
-
-/** Moving the pointer shows what is under it; only keys and a new view are announced to screen readers. */
-function speak(said, isLatest) {
-  if (!isNew && !isLatest && !chart.isByKeys) return;
-  isNew = false;
-  const text = spoken(said, isLatest);
-  if (byId('speech').textContent !== text) byId('speech').textContent = text;
-}
-
-async function factsFor(symbol) {
-  if (facts?.symbol === symbol) return facts;
-  const path = `/v1/securities/${encodeURIComponent(symbol)}`;
+async function followClock() {
   try {
-    const [security, actions] = await Promise.all([ask(path), ask(`${path}/actions`)]);
-    return { ...security.data, actions: actions.data.actions };
-  } catch {
-    // Names and marks are worth having, but a chart without them is still a chart; the next view asks for them again.
-    return undefined;
+    await takeNewer();
+  } catch (error) {
+    // Asked for again when the clock has gone on; a view that was left is none to ask for.
+    if (error.name !== 'Refused' && error.name !== 'AbortError') throw error;
   }
 }
 
-function clearFacts() {
-  byId('name').textContent = '';
-  byId('about').textContent = '';
+/** Something was imported, or the market's clock has gone on. */
+async function news(told) {
+  Object.assign(facts.of(told.symbol) ?? {}, { stored: told.stored, now: told.now });
+  showStored(told.stored);
+  if (!feed || feed.candles.length === 0) return open();
+  return takeNewer();
 }
 
-function showFacts() {
-  const about = [facts.exchange, facts.currency, facts.lot ? phrase('lot', facts.lot) : ''].filter(Boolean).join(' · ');
-  byId('name').textContent = nameFor(facts);
-  byId('about').textContent = about;
-  chart.decorate(backdrop());
-  look(chart.cursor);
+const backdrop = (candles, start) =>
+  behind(candles, start, {
+    placed,
+    isClock: period().family === 'clock',
+    sessions: facts.of(view.symbol)?.sessions,
+    reachesBeginning: feed.reachesBeginning,
+  });
+
+function look(index) {
+  const at = looking.at(index);
+  if (at !== undefined) extra.loaded?.look(at);
 }
 
 function change(what) {
@@ -255,6 +287,17 @@ function change(what) {
   if (!view.symbol) return;
   writeAddress(view, 'pushState');
   open();
+}
+
+/** Another setting of the same candles: indicators, scale, what is compared. */
+function alter(what) {
+  view = { ...view, ...what };
+  if (feed) feed.view = view;
+  if (!view.symbol) return;
+  writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
+  remember('studies', formatLink({ ...view, symbol: undefined, compare: undefined, before: undefined, range: undefined }).split('?')[1]);
+  showControls(view, facts.stored(view.symbol));
+  if (chart && feed?.candles.length > 0) showExtras();
 }
 
 /**
@@ -280,11 +323,6 @@ function readAddress() {
   note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
 }
 
-/** A note about the view, shown until another view is chosen. */
-function note(text) {
-  byId('note').textContent = text;
-}
-
 /** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
 let address;
 
@@ -295,6 +333,10 @@ function keepAddress() {
     const right = feed.candles[chart.edge()];
     if (!right) return;
     const isNewest = feed.reachesNow && right === feed.candles.at(-1);
+    if (view.range && isElsewhere(shownSpan())) {
+      view = { ...view, range: undefined };
+      showRange(undefined);
+    }
     const before = isNewest ? undefined : pointOf(right, period());
     // The feed keeps asking from where it began; only the address moves on.
     writeAddress({ ...view, before });
@@ -302,55 +344,20 @@ function keepAddress() {
   }, ADDRESS_PAUSE_MS);
 }
 
-function showControls() {
-  const market = view.symbol && marketOf(view.symbol);
-  search.set(view.symbol, view.symbol ?? lost);
-  document.title = view.symbol ? `${view.symbol} ${period().label} · Chandler` : 'Chandler';
-  byId('code').textContent = view.symbol ?? '';
-  byId('trade').href = addressOf(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio');
-  for (const name of ['period', 'adjust', 'session']) {
-    const chosen = document.querySelector(`input[name=${name}][value="${view[name]}"]`);
-    chosen.checked = true;
-    if (name === 'period') bringIntoView(chosen.parentElement);
-  }
-  const hasSessions = Boolean(market?.extended) && period().family === 'clock';
-  byId('sessions').disabled = !hasSessions;
-  byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
-  // The newest candles are dated once they are painted: an empty box would make everything move.
-  if (view.before) dateBox.show(view.before);
-}
-
-/** Only the strip scrolls; scrollIntoView would move the page too. */
-function bringIntoView(label) {
-  const strip = label.closest('.periods');
-  strip.scrollLeft = label.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
-}
+/** Whether the reader has moved or zoomed since the range was shown. */
+const isElsewhere = ({ width, end }) => Math.abs(width - fitted.width) > 1.5 || Math.abs(end - fitted.end) > 1.5;
 
 function showQuota() {
   const { quota } = feed;
   if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
 }
 
-function notice(what, content) {
-  const box = byId('notice');
-  box.hidden = what === undefined;
-  box.dataset.kind = what ?? '';
-  box.setAttribute('aria-busy', String(what === 'loading'));
-  if (what === 'loading') box.replaceChildren(loadingText());
-  else box.replaceChildren(...(content ? [content] : []));
-}
-
-function loadingText() {
-  const text = document.createElement('p');
-  text.textContent = view.symbol ? phrase('loading', view.symbol) : phrase('loading_any');
-  return text;
-}
-
 function refused(error, again = open) {
   if (error.name === 'AbortError') return;
   if (error.name !== 'Refused') throw error;
   const { box, stop } = adviceElement(adviceFor(error, place()), again);
-  stopWaiting = stop;
+  const isAway = error.status === UNREACHABLE || error.status >= 500;
+  stopWaiting = isAway ? whenBack(ask, again) : stop;
   noticeSaid('refused', box);
 }
 
@@ -359,74 +366,67 @@ function noticeSaid(what, box) {
   notice(what, box);
   dateBox.settle(view.before);
   byId('count').textContent = '';
-  byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
+  say([...box.children].map((part) => part.textContent).join('. '));
 }
 
 async function nothing() {
   const mine = feed;
   // Only an offer: without it there is still the link to the newest candles.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
+  const found = await facts.load(view.symbol);
   if (feed !== mine) return;
-  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
+  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period()), found?.stored), open).box);
+  if (!found) return;
+  showStored(found.stored);
+  fresh.watch(found);
 }
 
 /** Another period, adjustment or session, at the place that is on the screen. */
 function choose(name, value) {
   const { before } = parseLink(location.search).view;
   // A candle of a year is dated by its first day; in days, its last is where it is.
-  change({ [name]: value, before: name === 'period' && before ? lastDate(before, view.period) : before });
+  change({ [name]: value, range: undefined, before: name === 'period' && before ? lastDate(before, view.period) : before });
 }
 
-function wire() {
-  byId('controls').addEventListener('change', ({ target }) => {
-    if (target.type === 'radio') choose(target.name, target.value);
-  });
-  // With one box and no button, Enter would send the form.
-  byId('controls').addEventListener('submit', (event) => event.preventDefault());
-  // After a choice with the pointer the chart gets the focus; with keys the choice goes on.
-  byId('controls').addEventListener('click', (event) => {
-    if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
-  });
-  byId('newest').addEventListener('click', newest);
-  const help = byId('help');
-  byId('help-open').addEventListener('click', () => help.showModal());
-  const restyled = (prefer) => () => {
-    prefer();
-    chart?.restyle();
-  };
-  byId('theme').addEventListener('click', restyled(cycleTheme));
-  byId('rise').addEventListener('click', restyled(cycleRise));
-  addEventListener('popstate', goBack);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.restyle());
-  const cycle = (step) => choose('period', stepPeriod(view.period, step));
-  const other = (name, one, two) => choose(name, view[name] === one ? two : one);
-  listen({
-    '/': () => byId('symbol').focus(),
-    '?': () => help.showModal(),
-    ArrowLeft: (event) => chart?.step(event.shiftKey ? -10 : -1),
-    ArrowRight: (event) => chart?.step(event.shiftKey ? 10 : 1),
-    Home: () => chart?.look(0),
-    End: newest,
-    '+': () => chart?.zoom(1.25),
-    '=': () => chart?.zoom(1.25),
-    '-': () => chart?.zoom(0.8),
-    p: () => cycle(1),
-    P: () => cycle(-1),
-    a: () => other('adjust', 'none', 'forward'),
-    s: () => {
-      if (!byId('sessions').disabled) other('session', 'intraday', 'all');
-    },
-    g: () => dateBox.focus(),
-    o: () => byId('trade').click(),
-    w: () => byId('star').click(),
-    l: () => panel('lists'),
-    f: () => panel('flow'),
-    G: () => panel('grid'),
-    r: () => (view.symbol ? open() : begin()),
-    t: restyled(cycleTheme),
-    c: restyled(cycleRise),
-    Escape: () => chart?.clearLook(),
-  });
+/** How far back, in the period that suits it. */
+function chooseRange(range) {
+  const to = view.symbol && periodOfRange(range, facts.stored(view.symbol));
+  if (!to) return;
+  if (to !== view.period || !feed?.reachesNow || feed.candles.length === 0) return change({ range, period: to, before: undefined });
+  view = { ...view, range, before: undefined };
+  writeAddress(view, 'pushState');
+  showRange(range);
+  reachRange();
+}
+
+/** Home: the first candle of all, whether it is loaded or not. */
+async function beginning() {
+  if (!chart || !feed || feed.candles.length === 0) return;
+  if (feed.reachesBeginning) return chart.look(0);
+  const mine = new Feed(view, ask);
+  pager.say(phrase('loading_first'));
+  try {
+    await mine.openFirst();
+  } catch (error) {
+    pager.refuse(error);
+    return;
+  }
+  if (mine.candles.length === 0 || mine.view !== view) return;
+  leave();
+  feed = mine;
+  view = { ...view, range: undefined };
+  mine.view = view;
+  showRange(undefined);
+  // In the way that a page is begun, and then at its other end.
+  const shown = begun(mine);
+  chart.look(0);
+  await shown;
+}
+
+async function openExtra(way) {
+  const loaded = await extra.load();
+  if (loaded && chart && feed?.candles.length > 0) loaded.open(way);
+  else if (!loaded) note(shared('gone'));
 }
 
 async function panel(name) {
@@ -443,9 +443,8 @@ function newest() {
   chart?.clearLook();
 }
 
-/** Opens the security of the address, or the last one, or a suggestion of the server. */
+/** Opens the security of the address; without one the last that was looked at, or a suggestion, unless that would cost quota. */
 async function begin() {
-  if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
     writeAddress(view);
     await open();
@@ -453,10 +452,10 @@ async function begin() {
   }
   close();
   const mine = view;
-  let found;
+  let [found, quota] = [];
   try {
     notice('loading');
-    found = await listed(lost ?? '');
+    [found, quota] = await Promise.all([listed(lost ?? ''), lost ? undefined : ask('/v1/quota')]);
     // Any suggestion is better than none.
     if (lost && found.securities.length === 0) found = await listed('');
   } catch (error) {
@@ -465,31 +464,38 @@ async function begin() {
   }
   // The reader has chosen one meanwhile.
   if (view !== mine) return;
-  const first = found.securities.at(0)?.symbol;
-  if (lost || !first) {
-    noticeSaid('empty', adviceElement(lostAdvice(view, lost, found), begin).box);
+  const offered = [...new Set([remembered('symbol'), ...found.securities.map(({ symbol }) => symbol)])].filter(Boolean);
+  const free = quota && firstFree(offered, quota.data);
+  if (!free) {
+    const advice = lost || found.securities.length === 0 ? lostAdvice(view, lost, found) : chooseAdvice(view, found, quota.data);
+    noticeSaid('empty', adviceElement(advice, begin).box);
     return;
   }
-  view.symbol = first;
+  view = { ...view, ...parseLink(`?${remembered('studies') ?? ''}`).view, symbol: free };
   writeAddress(view);
   await open();
 }
 
 /** Clears everything of the former view. */
 function close() {
-  stopWaiting();
-  feed?.close();
+  leave();
   feed = undefined;
-  pager.watch(undefined);
-  trades.stop();
   beside.side?.leaveFor(undefined);
-  showControls();
+  search.set(view.symbol, view.symbol ?? lost);
+  showControls(view, undefined);
   showReadOut(undefined);
-  clearFacts();
+  showNames(undefined);
 }
 
 readAddress();
-wire();
+wire(
+  {
+    alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel,
+    again: () => (view.symbol ? open() : begin()),
+    goTo: () => dateBox.focus(),
+  },
+  () => ({ view, chart, stored: facts.stored(view.symbol) }),
+);
 showPlace();
 begin().finally(() => {
   me().then(showMe, () => showMe(undefined));

@@ -10,9 +10,8 @@ import { candlesPath, firstPoint } from './question.js';
 
 // Sent before local storage is read: the first read takes longer than sending a request.
 if (pathHere() === '/') {
-  const { view, lost } = parseLink(location.search);
-  // An address that is not understood does not mean the last security, and opening that may cost quota.
-  if (!lost) view.symbol ??= remembered('symbol');
+  const { view } = parseLink(location.search);
+  // An address without a security asks for none: opening the last one may cost quota, which the page finds out first.
   if (view.symbol) {
     const path = candlesPath(view, firstPoint(view));
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));

@@ -5,6 +5,8 @@ import { candlesPath, firstPoint } from './question.js';
 
 // A chart of more than this is slower to draw than anyone can read; another date is a better way to get there.
 export const CANDLES_MAX = 60_000;
+/** Before anything that was ever traded here. */
+const EARLIEST = '1900-01-01';
 
 export class Feed {
   constructor(view, ask) {
@@ -20,6 +22,14 @@ export class Feed {
   /** The first page, which ends at the point of the view or now. */
   async open() {
     this.takeOlder(await this.page(firstPoint(this.view)));
+  }
+
+  /** The first page of all, which begins where history does. */
+  async openFirst() {
+    const data = await this.page({ after: EARLIEST });
+    this.candles = data.candlesticks.map(candleOf);
+    this.reachesBeginning = true;
+    this.reachesNow = !data.next;
   }
 
   get hasOlder() {

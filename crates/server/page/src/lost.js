@@ -1,13 +1,18 @@
 // What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
 
+import { isFree } from './free.js';
 import { formatLink } from './link.js';
+import { bestStored } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { nameFor } from './rank.js';
 
 const OFFERED_MAX = 5;
 
-/** A view without candles; `first` is the point of the first that come after it, if there are any. */
-export function nothingAdvice(view, first) {
+/**
+ * A view without candles; `first` is the point of the first that come after it, if there are any, and `stored` what there is of the
+ * security.
+ */
+export function nothingAdvice(view, first, stored = []) {
   const { symbol, before } = view;
   const way = (point, label) => ({ href: formatLink({ ...view, before: point }), label });
   if (before)
@@ -16,12 +21,29 @@ export function nothingAdvice(view, first) {
       text: phrase('none_before_text'),
       links: [...(first ? [way(first, phrase('show_first', first))] : []), way(undefined, phrase('show_newest'))],
     };
+  const other = bestStored(stored);
+  if (other)
+    return {
+      title: phrase('none', symbol),
+      text: phrase('none_period_text'),
+      links: [{ href: formatLink({ ...view, period: other, range: undefined }), label: phrase('show_period', phrase(`in_${other}`)) }],
+    };
   return {
     title: phrase('none', symbol),
     text: phrase('none_text'),
     links: [],
     command: `chandler import candles.csv --symbol ${symbol}`,
   };
+}
+
+/** Nothing was asked for, and whatever could be shown would use up quota: the reader chooses. */
+export function chooseAdvice(view, { securities }, quota) {
+  const links = securities.slice(0, OFFERED_MAX).map((security) => ({
+    href: formatLink({ ...view, symbol: security.symbol }),
+    label: `${security.symbol} ${nameFor(security)}`.trim(),
+  }));
+  const isNone = quota.remaining === 0 && !securities.some(({ symbol }) => isFree(symbol, quota));
+  return { title: phrase('choose'), text: phrase(isNone ? 'choose_none' : 'choose_text', quota.used, quota.limit), links };
 }
 
 /** No security to show: the address names none that could be one (`lost`), or there is nothing that the reader may see. */
