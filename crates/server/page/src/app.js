@@ -13,7 +13,7 @@ import { ChartView } from './chart.js';
 import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
 import { decimalsOf } from './decimal.js';
-import { byId, el } from './dom.js';
+import { byId, el, nextPicture } from './dom.js';
 import { Extra, wantsExtras } from './extra.js';
 import { Facts } from './facts.js';
 import { Feed } from './feed.js';
@@ -44,8 +44,7 @@ const DECIMALS_USUAL = 3;
 /** Pages that a range may ask for beyond the first. */
 const RANGE_PAGES = 5;
 
-// The state of the page: what is asked for, and what has come of it. The chart is made when there is something to draw,
-// because an empty one would be painted first, for nothing.
+// What is asked for, and what has come of it. The chart is made when there is something to draw: an empty one would be painted for nothing.
 let view;
 let lost;
 let chart;
@@ -172,9 +171,6 @@ function leave() {
   fresh.stop();
   looking.begin();
 }
-
-/** Once the frame that is being made is on the screen. */
-const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 /** Everything that depends on the candles of the feed. */
 function draw() {
@@ -408,7 +404,7 @@ async function beginning() {
   try {
     await mine.openFirst();
   } catch (error) {
-    pager.refuse(error);
+    pager.refuse(error, beginning);
     return;
   }
   if (mine.candles.length === 0 || mine.view !== view) return;

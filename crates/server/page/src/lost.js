@@ -2,7 +2,7 @@
 
 import { isFree } from './free.js';
 import { formatLink } from './link.js';
-import { bestStored } from './periods.js';
+import { bestStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { nameFor } from './rank.js';
 
@@ -26,7 +26,7 @@ export function nothingAdvice(view, first, stored = []) {
     return {
       title: phrase('none', symbol),
       text: phrase('none_period_text'),
-      links: [{ href: formatLink({ ...view, period: other, range: undefined }), label: phrase('show_period', phrase(`in_${other}`)) }],
+      links: [{ href: formatLink({ ...view, period: other, range: undefined }), label: other === 'day' ? phrase('show_days') : phrase('show_period', periodNamed(other).label) }],
     };
   return {
     title: phrase('none', symbol),

@@ -72,12 +72,17 @@ export class Pager {
     if (way === 'newer') this.seen(this.range);
   }
 
-  refuse(error) {
+  /** `then` is what was refused, to be asked for again. */
+  refuse(error, then = () => this.seen(this.range)) {
     if (error.name === 'AbortError') return;
     if (error.name !== 'Refused') throw error;
     this.isStopped = true;
     const { title, wait, links } = this.onRefused(error);
-    const again = () => this.resume();
+    const again = () => {
+      this.isStopped = false;
+      this.say(undefined);
+      then();
+    };
     if (!wait) {
       // If the advice has a link, asking again would not help.
       const ways = links.map(({ href, label }) => el('a', { href }, label));

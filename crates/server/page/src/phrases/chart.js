@@ -1,9 +1,6 @@
 // What the chart page says beyond what is in its document.
 
 import { phrasesOf } from '../phrase.js';
-import { MINUTES } from '../served-periods.js';
-
-const minuteWords = (minutes) => [`${minutes} minutes`, `${minutes} 分钟`, `${minutes} 分鐘`];
 
 export const phrase = phrasesOf({
   loading: ['Loading {0}…', '正在载入 {0}…', '正在載入 {0}…'],
@@ -38,9 +35,8 @@ export const phrase = phrasesOf({
     '此周期没有数据，其他周期有。',
     '此週期沒有數據，其他週期有。',
   ],
-  show_period: ['Show {0}', '显示{0}', '顯示{0}'],
-  ...Object.fromEntries(MINUTES.map((minutes) => [`in_${minutes}m`, minuteWords(minutes)])),
-  in_day: ['days', '日K', '日K'],
+  show_period: ['Show {0}', '显示 {0}', '顯示 {0}'],
+  show_days: ['Show days', '显示日K', '顯示日K'],
   no_period: ['{0}: nothing is stored', '{0}：无数据', '{0}：無數據'],
   choose: ['Which security?', '查看哪只证券？', '查看哪隻證券？'],
   choose_text: [

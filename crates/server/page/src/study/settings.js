@@ -8,7 +8,10 @@ const isLength = (number) => Number.isInteger(number) && number >= 1 && number <
 /** Several lines of one kind, each by its length. */
 const lengths = (numbers, most = LINES_MAX) => numbers.length <= most && numbers.every(isLength) && new Set(numbers).size === numbers.length;
 
-/** In the order in which they are offered; `isPane` for those with a pane of their own. */
+/** In the order in which they are offered. */
+export const STUDY_NAMES = ['ma', 'ema', 'boll', 'macd', 'rsi', 'kdj'];
+
+/** `isPane` for those with a pane of their own. */
 export const STUDIES = {
   ma: { usual: '5,10,20', isRight: (numbers) => lengths(numbers) },
   ema: { usual: '12,26', isRight: (numbers) => lengths(numbers) },
@@ -24,7 +27,6 @@ export const STUDIES = {
   rsi: { usual: '14', isPane: true, isRight: (numbers) => lengths(numbers, 3) && numbers.every((length) => length > 1) },
   kdj: { usual: '9,3,3', isPane: true, isRight: (numbers) => numbers.length === 3 && numbers.every(isLength) },
 };
-export const STUDY_NAMES = Object.keys(STUDIES);
 
 const isTenth = (number) => Math.abs(number * 10 - Math.round(number * 10)) < 1e-9;
 const SETTING = /^\d{1,3}(\.\d)?(,\d{1,3}(\.\d)?)*$/;
