@@ -24,7 +24,7 @@ import { chooseAdvice, lostAdvice, nothingAdvice } from './lost.js';
 import { Looking } from './looking.js';
 import { marketOf } from './market.js';
 import { remember, remembered } from './memory.js';
-import { extent, notice, note, say, showNames } from './notices.js';
+import { extent, notice, note, say, showNames, showQuota } from './notices.js';
 import { Pager } from './pager.js';
 import { lastDate, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
@@ -57,7 +57,7 @@ let stopWaiting = () => {};
 let fitted;
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: followClock });
+const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
 const beside = new Beside(ask, {
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
@@ -65,7 +65,7 @@ const beside = new Beside(ask, {
   say,
 });
 const facts = new Facts(ask);
-const looking = new Looking(() => ({ view, feed, chart, period: period(), placed, fills, triggers }));
+const looking = new Looking(() => ({ ...current(), placed, fills, triggers }));
 const fresh = new Fresh(ask, {
   onNews: news,
   onLost: (error) => note(adviceFor(error, place()).title),
@@ -75,15 +75,11 @@ const fresh = new Fresh(ask, {
   },
   onMonth: () => note(phrase('new_month')),
 });
-const extra = new Extra({
-  ask,
-  current: () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) }),
-  set: alter,
-  search: listed,
-});
+const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
+const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
-const dateBox = new DateBox(byId('go'), (before) => change({ before }));
+const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
 
 const makeChart = () =>
   new ChartView(byId('chart'), {
@@ -152,7 +148,9 @@ async function begun(mine) {
   if (found) {
     showNames(found);
     showStored(found.stored);
-    draw();
+    mark();
+    chart.decorate();
+    look(chart.cursor);
     fresh.watch(found);
   }
   const side = await beside.load();
@@ -176,13 +174,18 @@ function leave() {
 function draw() {
   const { candles, reachesBeginning, reachesNow } = feed;
   const last = candles.at(-1);
-  const { actions, currency } = facts.of(view.symbol) ?? { actions: [] };
-  placed = placeActions(candles, actions.map((action) => describeAction(action, currency)), period().family, period().name);
+  mark();
   chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, isWhole: reachesBeginning && reachesNow });
   byId('count').textContent = extent(feed);
-  showQuota();
+  showQuota(feed.quota);
   drawTrades();
   extra.loaded?.show();
+}
+
+/** Which candles have corporate actions. */
+function mark() {
+  const { actions, currency } = facts.of(view.symbol) ?? { actions: [] };
+  placed = placeActions(feed.candles, actions.map((action) => describeAction(action, currency)), period().family, period().name);
 }
 
 /** Indicators and comparison, whose script may have to come first. */
@@ -238,7 +241,12 @@ async function takeNewer() {
   if (!mine?.reachesNow || mine.isFull) return;
   const { isAtEnd } = chart;
   const before = mine.candles.length;
-  await mine.newer();
+  try {
+    await mine.newer();
+  } catch (error) {
+    if (error.name === 'AbortError') return;
+    throw error;
+  }
   if (feed !== mine) return;
   const range = chart.range();
   draw();
@@ -246,14 +254,8 @@ async function takeNewer() {
   if (isAtEnd && range && added > 0) chart.moveTo({ from: range.from + added, to: range.to + added });
 }
 
-async function followClock() {
-  try {
-    await takeNewer();
-  } catch (error) {
-    // Asked for again when the clock has gone on; a view that was left is none to ask for.
-    if (error.name !== 'Refused' && error.name !== 'AbortError') throw error;
-  }
-}
+// A refusal is asked for again when the clock has gone on.
+const followClock = () => takeNewer().catch((error) => { if (error.name !== 'Refused') throw error; });
 
 /** Something was imported, or the market's clock has gone on. */
 async function news(told) {
@@ -342,11 +344,6 @@ function keepAddress() {
 
 /** Whether the reader has moved or zoomed since the range was shown. */
 const isElsewhere = ({ width, end }) => Math.abs(width - fitted.width) > 1.5 || Math.abs(end - fitted.end) > 1.5;
-
-function showQuota() {
-  const { quota } = feed;
-  if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
-}
 
 function refused(error, again = open) {
   if (error.name === 'AbortError') return;

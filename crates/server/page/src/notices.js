@@ -35,6 +35,11 @@ export function extent({ candles, reachesBeginning, isFull }) {
   return isFull ? phrase('full', count) : count;
 }
 
+/** How much of the month's quota is used, where an answer has told it. */
+export function showQuota(quota) {
+  if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
+}
+
 /** What was said, for screen readers. */
 export function say(text) {
   if (byId('speech').textContent !== text) byId('speech').textContent = text;
