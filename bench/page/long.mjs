@@ -55,11 +55,12 @@ export async function measureLong({ browser, state, url, say }) {
     if (count < TO) throw new Error(`only ${count} candles`);
     const worst = Math.max(TOLD_MS, ...tasks);
     say(`| a page of older candles, ${name}: longest task | | ${tasks.length === 0 ? `below ${TOLD_MS}` : worst.toFixed(0)} | ms |`);
-    if (worst > APPEND_MAX_MS) failures.push(`a page near 50,000 candles, ${name}: ${worst.toFixed(0)} ms is more than ${APPEND_MAX_MS}`);
+    const most = APPEND_MAX_MS + (more ? STUDIES_MAX_MS : 0);
+    if (worst > most) failures.push(`a page near 50,000 candles, ${name}: ${worst.toFixed(0)} ms is more than ${most}`);
     if (studies.length === 0) continue;
     const sorted = studies.toSorted((a, b) => a - b);
-    const [median, most] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-    say(`| all indicators over them | ${median.toFixed(0)} | ${most.toFixed(0)} | ms |`);
+    const median = sorted[Math.floor(sorted.length / 2)];
+    say(`| all indicators over them | ${median.toFixed(0)} | ${sorted.at(-1).toFixed(0)} | ms |`);
     if (median > STUDIES_MAX_MS) failures.push(`indicators: ${median.toFixed(0)} ms is more than ${STUDIES_MAX_MS}`);
   }
   return failures;

@@ -20,7 +20,10 @@ export class Extras {
   show() {
     const { chart } = this.current();
     this.legend ??= new Legend(chart);
+    this.candles = chart.candles;
     chart.onLoaded = () => {
+      // With other candles everything is shown anew in a moment.
+      if (chart.candles !== this.candles && chart.candles.length > 0) return;
       this.studies.colour();
       this.studies.refresh();
       this.compared.refresh();

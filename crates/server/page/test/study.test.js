@@ -177,3 +177,20 @@ test('settings have one spelling, and those that cannot be are none', () => {
   ]) assert.equal(settingOf(name, text), undefined, `${name}=${text}`);
   assert.deepEqual(numbersOf('20,2.5'), [20, 2.5]);
 });
+
+test('ticks of a page that comes before others are those of all of them at once', () => {
+  const copy = (candles) => candles.map((candle) => ({ ...candle }));
+  const old = CANDLES.slice(60);
+  ticksOf(old);
+  const grown = ticksOf([...copy(CANDLES.slice(0, 61)), ...old.slice(1)]);
+  assert.deepEqual(grown, ticksOf(copy(CANDLES)));
+  // A finer price among the older ones makes every tick finer; another newest candle is another list.
+  const finer = { ...CANDLES[0], close: 91.85005, text: { ...CANDLES[0].text, close: '91.85005' } };
+  ticksOf(old);
+  const all = ticksOf([finer, ...CANDLES.slice(1, 61).map((one) => ({ ...one })), ...old.slice(1)]);
+  assert.deepEqual([all.scale, all.close[0], all.close.at(-1)], [5, 9185005, grown.close.at(-1) * 100]);
+  ticksOf(old);
+  const newest = { ...old.at(-1), close: 1, text: { ...old.at(-1).text, close: '1.000' } };
+  assert.equal(ticksOf([...old.slice(0, -1), newest]).close.at(-1), 1000);
+  assert.deepEqual(ticksOf([]).close.length, 0);
+});

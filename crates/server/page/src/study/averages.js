@@ -15,9 +15,6 @@ export function movingAverage(values, length) {
 /** Each value counts for 2 / (length + 1); begins with the mean of the first `length` values. */
 export const exponentialAverage = (values, length) => smoothed(values, length, 2, length + 1);
 
-/** Wilder's: each value counts for 1 / length. */
-export const wilderAverage = (values, length) => smoothed(values, length, 1, length);
-
 /** A value counts for `share` / `whole`. Values may begin with places without one. */
 function smoothed(values, length, share, whole) {
   const out = new Float64Array(values.length).fill(NaN);

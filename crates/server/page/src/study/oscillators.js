@@ -1,36 +1,37 @@
-// Indicators with a pane of their own, over columns of whole numbers. A place without a value is NaN.
+// Indicators with a pane of their own, over columns of whole numbers. A place without a value is NaN. Columns of fifty thousand values are
+// dear to make and to throw away, so that what is done with is written over.
 
-import { exponentialAverage, wilderAverage } from './averages.js';
+import { exponentialAverage } from './averages.js';
 
 /** The quick exponential average less the slow one, an average of that, and what is between the two. */
 export function macd(close, fast, slow, signal) {
-  const [quick, slowly] = [exponentialAverage(close, fast), exponentialAverage(close, slow)];
-  const difference = less(quick, slowly);
+  const [difference, bars] = [exponentialAverage(close, fast), exponentialAverage(close, slow)];
+  for (let at = 0; at < close.length; at += 1) difference[at] -= bars[at];
   const line = exponentialAverage(difference, signal);
-  return { difference, signal: line, bars: less(difference, line) };
-}
-
-function less(a, b) {
-  const out = new Float64Array(a.length);
-  for (let at = 0; at < a.length; at += 1) out[at] = a[at] - b[at];
-  return out;
+  for (let at = 0; at < close.length; at += 1) bars[at] = difference[at] - line[at];
+  return { difference, signal: line, bars };
 }
 
 /** Rises as a share of all changes, each averaged as Wilder does, 0 to 100. Without any change it is in the middle. */
 export function relativeStrength(close, length) {
-  const [rises, falls] = [1, -1].map((sign) => wilderAverage(changes(close, sign), length));
-  const out = new Float64Array(close.length);
-  for (let at = 0; at < out.length; at += 1) {
-    const all = rises[at] + falls[at];
-    out[at] = all === 0 ? 50 : (100 * rises[at]) / all;
+  const out = new Float64Array(close.length).fill(NaN);
+  let [rises, falls] = [0, 0];
+  for (let at = 1; at < close.length; at += 1) {
+    const change = close[at] - close[at - 1];
+    const [rise, fall] = change > 0 ? [change, 0] : [0, -change];
+    if (at <= length) {
+      rises += rise;
+      falls += fall;
+      if (at < length) continue;
+      rises /= length;
+      falls /= length;
+    } else {
+      rises = (rise + (length - 1) * rises) / length;
+      falls = (fall + (length - 1) * falls) / length;
+    }
+    const all = rises + falls;
+    out[at] = all === 0 ? 50 : (100 * rises) / all;
   }
-  return out;
-}
-
-/** From one value to the next, those in one direction. */
-function changes(values, sign) {
-  const out = new Float64Array(values.length).fill(NaN);
-  for (let at = 1; at < values.length; at += 1) out[at] = Math.max(sign * (values[at] - values[at - 1]), 0);
   return out;
 }
 
@@ -39,13 +40,16 @@ function changes(values, sign) {
  * for a third where the smoothing is 3; J is 3 K - 2 D. Candles without a range say nothing, and K and D stay.
  */
 export function stochastic({ high, low, close }, length, smoothK, smoothD) {
-  const [top, bottom] = [extremes(high, length, (a, b) => a >= b), extremes(low, length, (a, b) => a <= b)];
-  const [k, d, j] = [0, 1, 2].map(() => new Float64Array(close.length).fill(NaN));
+  const [k, d] = [extremes(high, length, 1), extremes(low, length, -1)];
+  const j = new Float64Array(close.length).fill(NaN);
+  const until = Math.min(length - 1, close.length);
+  k.fill(NaN, 0, until);
+  d.fill(NaN, 0, until);
   let [lastK, lastD] = [50, 50];
   for (let at = length - 1; at < close.length; at += 1) {
-    const range = top[at] - bottom[at];
-    if (range > 0) {
-      const raw = (100 * (close[at] - bottom[at])) / range;
+    const [top, bottom] = [k[at], d[at]];
+    if (top > bottom) {
+      const raw = (100 * (close[at] - bottom)) / (top - bottom);
       lastK = (raw + (smoothK - 1) * lastK) / smoothK;
       lastD = (lastK + (smoothD - 1) * lastD) / smoothD;
     }
@@ -56,17 +60,25 @@ export function stochastic({ high, low, close }, length, smoothK, smoothD) {
   return { k, d, j };
 }
 
-/** The extreme of the last `length` values, in one pass: a queue of places whose values only get less extreme. */
-function extremes(values, length, isExtreme) {
-  const out = new Float64Array(values.length).fill(NaN);
-  const queue = new Int32Array(values.length);
-  let [head, tail] = [0, 0];
+/**
+ * The highest of the last `length` values, or with -1 the lowest, in one pass: a queue of places whose values only get less extreme, in a
+ * ring, since it never has more than `length` of them.
+ */
+function extremes(values, length, sign) {
+  const out = new Float64Array(values.length);
+  const ring = new Int32Array(length + 1);
+  const size = length + 1;
+  let [head, count] = [0, 0];
   for (let at = 0; at < values.length; at += 1) {
-    while (tail > head && isExtreme(values[at], values[queue[tail - 1]])) tail -= 1;
-    queue[tail] = at;
-    tail += 1;
-    if (queue[head] <= at - length) head += 1;
-    if (at >= length - 1) out[at] = values[queue[head]];
+    const value = sign * values[at];
+    while (count > 0 && value >= sign * values[ring[(head + count - 1) % size]]) count -= 1;
+    ring[(head + count) % size] = at;
+    count += 1;
+    if (ring[head] <= at - length) {
+      head = (head + 1) % size;
+      count -= 1;
+    }
+    out[at] = values[ring[head]];
   }
   return out;
 }

@@ -3,25 +3,39 @@
 
 import { decimalsOf, written } from '../decimal.js';
 
-const known = new WeakMap();
+/** Of the candles that were asked about last: a page of older ones leaves most of them as they are. */
+let last = { candles: [], scale: 0, columns: [] };
 
 /** Highs, lows and closes of candles, and of how many decimals a tick is. */
 export function ticksOf(candles) {
-  const before = known.get(candles);
-  if (before) return before;
-  let scale = 0;
-  for (const { text } of candles) scale = Math.max(scale, decimalsOf(text.close), decimalsOf(text.high), decimalsOf(text.low));
-  const size = 10 ** scale;
-  const [high, low, close] = [0, 1, 2].map(() => new Float64Array(candles.length));
+  const { shared, until } = overlap(last.candles, candles);
+  const known = shared > 0 ? last.scale : 0;
+  let scale = known;
   for (let at = 0; at < candles.length; at += 1) {
-    const candle = candles[at];
-    high[at] = Math.round(candle.high * size);
-    low[at] = Math.round(candle.low * size);
-    close[at] = Math.round(candle.close * size);
+    if (at === until) at += shared;
+    const text = candles[at]?.text;
+    if (text) scale = Math.max(scale, decimalsOf(text.close), decimalsOf(text.high), decimalsOf(text.low));
   }
-  const ticks = { scale, high, low, close };
-  known.set(candles, ticks);
-  return ticks;
+  const isKept = shared > 0 && scale === known;
+  const columns = ['high', 'low', 'close'].map((name, number) => {
+    const column = new Float64Array(candles.length);
+    if (isKept) column.set(last.columns[number].subarray(last.candles.length - shared), until);
+    const size = 10 ** scale;
+    const end = isKept ? until : candles.length;
+    for (let at = 0; at < end; at += 1) column[at] = Math.round(candles[at][name] * size);
+    return column;
+  });
+  last = { candles, scale, columns };
+  const [high, low, close] = columns;
+  return { scale, high, low, close };
+}
+
+/** How many candles at the end of two lists are the same, and where they begin in the second. The pages meet in one that is not. */
+function overlap(before, candles) {
+  const shared = before.length - 1;
+  const until = candles.length - shared;
+  const isSame = shared > 0 && until >= 0 && before[1] === candles[until] && before.at(-1) === candles.at(-1);
+  return isSame ? { shared, until } : { shared: 0, until: candles.length };
 }
 
 /** A number of units as text with so many decimals, half away from zero. */
