@@ -83,7 +83,7 @@ def asked(chandler, store):
     """Milliseconds of a question over HTTP on this machine; nothing of an answer is kept between two of them."""
     token = json.loads(run(chandler, store, "account", "create", "bench", "--rate", "unlimited", "--format", "json"))["access_token"]
     command = [chandler, "--store", f"sqlite:{store}", "--clock", CLOCK, "serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         address = f"http://{json.loads(server.stdout.readline())['http']}"
         took = {}

@@ -146,6 +146,8 @@ describe('lists', () => {
       // The page's own timers.
       await page.clock.runFor(11_000);
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
+      // Its price of now, beside the one at which it was watched.
+      await tab(page, 'lists').getByText(/^now [\d.]+ · watched at [\d.]+$/).waitFor();
       await starred(page);
       await isSame(page);
       await page.reload();
@@ -349,10 +351,14 @@ describe('grids', () => {
 
   it('is not offered where no grid trades', async () => {
     await person('Joy Spill');
-    await atChart('Joy Spill', '/?symbol=009001.SZ', async (page) => {
+    await atChart('Joy Spill', '/?symbol=009001.SZ', async (page, visitor) => {
       await page.keyboard.press('G');
       await tab(page, 'grid').getByText('Grids trade securities of Hong Kong and the US.').waitFor();
-    });
+      await visitor.look('side-grid-none');
+      // Between a phone and a desk the links have little room, and whoever is signed in is seen beside the buttons.
+      const [account, tools] = await Promise.all(['#account', '.tools'].map((one) => page.locator(one).boundingBox()));
+      assert.ok(account.x + account.width <= tools.x, 'the name is under the buttons');
+    }, { viewport: { width: 768, height: 1024 } });
   });
 });
 

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
 import { drawn, said, signInTo, titled } from './chart.js';
-import { PATIENCE_MS, Server } from './harness.js';
+import { PATIENCE_MS, Server, openFile } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
 const on = stage();
@@ -143,18 +143,70 @@ describe('the chart page', () => {
     });
   });
 
-  it('says how much of the quota is used and when there is more', async () => {
-    await on.person('Quin Quota', '--quota', '1');
+  it('says how much of the quota is used and when there is more, and to an operator what lifts it', async () => {
+    await on.person('Quin Quota', '--quota', '1', '--role', 'operator');
     await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
       await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
       await drawn(visitor.page);
       await visitor.open(on.at('/?symbol=CNDL.US'));
       await visitor.page.getByRole('heading', { name: 'This month’s quota is used up' }).waitFor();
       await visitor.page.locator('.advice').getByText(/1 of 1 securities are used\..*2026-12-01/).waitFor();
+      const lifts = `chandler --store sqlite:${on.server.store} account set 'Quin Quota' --unlimited`;
+      await visitor.page.getByText(lifts, { exact: true }).waitFor();
       await visitor.look('state-spent');
       await visitor.page.getByRole('link', { name: 'See the quota' }).click();
       await visitor.page.getByText('Starts again').waitFor();
     });
+  });
+
+  it('takes nothing of the quota for a security that the page has chosen', async () => {
+    await on.person('Una Unasked', '--quota', '3');
+    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Una Unasked', '/');
+      await page.getByRole('heading', { name: /is not open yet this month/ }).waitFor();
+      await visitor.look('state-unasked');
+      // Neither another visit nor a reload is a question.
+      await visitor.open(on.at('/'));
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      await page.reload();
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      // Nor is another period of what the page has chosen.
+      await page.keyboard.press('p');
+      await page.waitForFunction(() => document.title.includes(' W '));
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      assert.equal(new URL(page.url()).search, '');
+      await page.keyboard.press('P');
+      await page.waitForFunction(() => document.title.includes(' D '));
+      await page.getByRole('button', { name: /^Show / }).click();
+      await drawn(page);
+      await page.getByText('quota 1 of 3').waitFor();
+      assert.match(page.url(), /symbol=/);
+      // It is counted by now, so that a visit opens it by itself.
+      const { symbol } = Object.fromEntries(new URL(page.url()).searchParams);
+      await visitor.open(on.at('/'));
+      await titled(page, symbol);
+    });
+  });
+
+  it('is opened by a one-time link, for the account of this machine, and names the store in use', async () => {
+    const days = ['2026-11-11', '2026-11-12', '2026-11-13'].map((day, at) => `${day},1${at},12${at},9,1${at}.5,1000`);
+    const opened = await openFile('CARD.US.csv', `date,open,high,low,close,volume\n${days.join('\n')}\n`);
+    await on.visit({ complaints: [/status of 40[03]/] }, async (visitor) => {
+      const { page } = visitor;
+      await visitor.open(opened.link);
+      await titled(page, 'CARD.US');
+      assert.equal(new URL(page.url()).search, '?symbol=CARD.US');
+      await page.waitForFunction(() => document.getElementById('account').textContent === 'local');
+      await visitor.open(new URL('/?symbol=700.HK', opened.link).href);
+      await page.getByText(`chandler --store sqlite:${opened.store} import candles.csv --symbol 700.HK`).waitFor();
+      // Used up: elsewhere it signs nobody in.
+      await page.context().clearCookies();
+      assert.equal(await visitor.open(opened.link), 403);
+      await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
+      await visitor.look('link-used');
+    });
+    await opened.stop();
   });
 
   it('says so when the account has no right to a market', async () => {
@@ -241,7 +293,7 @@ describe('every page', () => {
           // Nothing is out of reach on a narrow screen.
           await page.locator('#newest').click();
           await page.getByRole('link', { name: 'Imports' }).click({ trial: true });
-          for (const [where, words] of [['quota', 'Starts again'], ['connections', 'Look again'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
+          for (const [where, words] of [['securities', 'CNDL.US'], ['quota', 'Starts again'], ['connections', 'Refresh'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
             await visitor.open(on.at(`/${where}`));
             await page.getByText(words).first().waitFor();
             await visitor.look(`screen-${scheme}-${size}-${where}`);

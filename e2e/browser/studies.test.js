@@ -234,7 +234,7 @@ describe('what is on the screen', () => {
   });
 
   it('fits a screen of every width, and a phone held sideways', async () => {
-    for (const viewport of [{ width: 768, height: 900 }, { width: 820, height: 700 }, { width: 860, height: 700 }, { width: 861, height: 700 }, { width: 844, height: 390 }]) {
+    for (const viewport of [{ width: 768, height: 900 }, { width: 860, height: 700 }, { width: 1000, height: 700 }, { width: 1001, height: 700 }, { width: 844, height: 390 }]) {
       await atChart('/?symbol=CNDL.US&ma=5,20', async (page, visitor) => {
         await page.waitForFunction((name) => document.getElementById('account').textContent === name, NAME);
         await visitor.look(`width-${viewport.width}-${viewport.height}`);

@@ -8,7 +8,7 @@ import { PASSWORD, stage } from './stage.js';
 
 const [ANN, BO, OPERATOR] = ['Ann Ember', 'Bo Tallow', 'Otto Lantern'];
 const CASH = ['--cash', 'HKD=1000'];
-const on = stage([ANN, ...CASH], [BO, ...CASH], [OPERATOR, '--role', 'operator']);
+const on = stage([ANN, ...CASH], [BO, ...CASH], [OPERATOR, '--role', 'operator', ...CASH]);
 
 const at = (name, where, what, options = {}) =>
   on.visit(options, async (visitor) => {
@@ -146,6 +146,20 @@ describe('topics', () => {
       });
     }
     await at(BO, '/topics', (page) => page.getByRole('link', { name: '<img src=x onerror="window.canary = 1">', exact: true }).waitFor());
+  });
+
+  it('at their limits stay within their own lines on a phone', async () => {
+    const heaped = `Z${'\u0301\u0316'.repeat(60)}`;
+    const id = await written(OPERATOR, { title: `${heaped}algo`, body: `${heaped}\n${'W'.repeat(500)}`, hashtags: ['x'.repeat(50), '数'.repeat(50)] });
+    await at(BO, '/topics', async (page, visitor) => {
+      await page.getByText('x'.repeat(50)).waitFor();
+      await visitor.look('topics-long');
+    }, { viewport: PHONE });
+    await at(BO, `/topics/${id}`, async (page, visitor) => {
+      await page.getByText('W'.repeat(500)).first().waitFor();
+      await visitor.look('topic-long');
+      assert.equal(await page.locator('.topic').evaluate((one) => getComputedStyle(one).overflowY), 'clip');
+    }, { viewport: PHONE });
   });
 
   const PLACES = [['en-GB', 'Topics', 'Write a topic', PHONE, 'dark'], ['zh-CN', '话题', '发表话题', WALL, 'light'], ['zh-HK', '話題', '發表話題', PHONE, 'light']];

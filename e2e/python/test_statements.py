@@ -2,7 +2,9 @@
 
 The market is that of `paper_market.py`; the numbers of the trade are those of `test_session.py`."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 import urllib.error
 import urllib.request
@@ -82,6 +84,20 @@ class Statements(unittest.TestCase):
             with self.assertRaises(OpenApiException) as refused:
                 context.statement_download_url(wanted)
             self.assertEqual((refused.exception.code, refused.exception.message), (602001, "statement not found"))
+
+    def test_what_the_clock_has_passed_is_made_without_anybody_asking(self):
+        # An order that waits lets the account move with the clock.
+        self.client.submit(
+            symbol="700.HK", side="Buy", order_type="LO", quantity="100", price="200", time_in_force="GoodTilCanceled")
+        self.server.move(SATURDAY, "09:30:00")
+
+        def made():
+            rows = sqlite3.connect(f"file:{self.server.store}/accounts.db?mode=ro", uri=True)
+            with contextlib.closing(rows):
+                return [day for (day,) in rows.execute("select day from statement where kind = 1 order by day")]
+
+        harness.wait_for(lambda: FRIDAY in made(), lambda: f"the statement of Friday: {made()}")
+        self.assertEqual(made(), [WEDNESDAY, THURSDAY, FRIDAY])
 
     def test_a_pdf_in_chinese_has_its_font_and_the_command_line_the_same_statement(self):
         self.server.move(THURSDAY, "09:00:00")

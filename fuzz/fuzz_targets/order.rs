@@ -158,7 +158,6 @@ impl Feed for OneMorning {
             kind: if symbol.is_us_option() { Kind::Option } else { Kind::Equity },
             lot: Quantity::whole(if is_hk { 100 } else { 1 }),
             currency: if is_hk { Currency::HKD } else { Currency::USD },
-            decimals: 3,
             is_delisted: false,
         })
     }

@@ -192,7 +192,7 @@ impl Feed for World {
     fn security(&self, symbol: &Symbol, _: Date) -> Option<Security> {
         self.candles.get(place(symbol)?)?;
         let lot = Quantity::whole(1);
-        Some(Security { kind: Kind::Equity, lot, currency: Currency::USD, decimals: 2, is_delisted: false })
+        Some(Security { kind: Kind::Equity, lot, currency: Currency::USD, is_delisted: false })
     }
 
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {

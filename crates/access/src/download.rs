@@ -34,20 +34,29 @@ pub enum DownloadRefused {
 
 impl Download<'_> {
     /// What is signed. A path has no zero byte, so no two addresses have the same.
-    fn message(&self, epoch: u32) -> Vec<u8> {
+    fn message(&self, ends: &AddressEnds) -> Vec<u8> {
         let numbers = [self.account.0.to_be_bytes(), self.expires.0.to_be_bytes()];
-        [self.path.as_bytes(), &[0], numbers.as_flattened(), &epoch.to_be_bytes()].concat()
+        let (epoch, password) = (ends.epoch.to_be_bytes(), ends.password.as_bytes());
+        [self.path.as_bytes(), &[0], numbers.as_flattened(), &epoch, password].concat()
     }
+}
+
+/// What ends the addresses of an account when it changes.
+struct AddressEnds {
+    epoch: u32,
+    /// The hash of its password; empty where it has none.
+    password: String,
 }
 
 impl Access {
     /// The signature of an address; `None` for an account that may not fetch anything.
     pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
-        let Some(epoch) = self.epoch_of(download.account)? else { return Ok(None) };
-        Ok(Some(URL_SAFE_NO_PAD.encode(self.keys.download_tag(&[&download.message(epoch)]))))
+        let Some(ends) = self.address_ends(download.account)? else { return Ok(None) };
+        Ok(Some(URL_SAFE_NO_PAD.encode(self.keys.download_tag(&[&download.message(&ends)]))))
     }
 
-    /// Whether an address is one of ours, as it was made, and still good. Whatever ends all sessions of an account ends its addresses, too.
+    /// Whether an address is one of ours, as it was made, and still good. Whatever ends all sessions of an account, as a new password
+    /// does, ends its addresses, too.
     pub fn check_download(
         &self,
         download: &Download<'_>,
@@ -58,25 +67,28 @@ impl Access {
             return Err(DownloadRefused::Forged);
         }
         let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
-        let epoch = self.epoch_of(download.account)?.ok_or(DownloadRefused::Forged)?;
+        let ends = self.address_ends(download.account)?.ok_or(DownloadRefused::Forged)?;
         // That an address has expired is told only to whoever has one that was good.
-        if !self.keys.is_download_tag(&[&download.message(epoch)], &tag) {
+        if !self.keys.is_download_tag(&[&download.message(&ends)], &tag) {
             return Err(DownloadRefused::Forged);
         }
         if download.expires <= now { Err(DownloadRefused::Expired) } else { Ok(()) }
     }
 
-    /// The epoch of an account that is not revoked.
-    fn epoch_of(&self, id: AccountId) -> Result<Option<u32>, AccessError> {
-        let account = self.account(id)?.filter(|account| account.revoked_at.is_none());
-        Ok(account.map(|account| account.epoch))
+    /// `None` for an account that is revoked.
+    fn address_ends(&self, id: AccountId) -> Result<Option<AddressEnds>, AccessError> {
+        let Some(account) = self.account(id)?.filter(|account| account.revoked_at.is_none()) else {
+            return Ok(None);
+        };
+        let password = self.accounts.person(&account.name)?.and_then(|person| person.password);
+        Ok(Some(AddressEnds { epoch: account.epoch, password: password.unwrap_or_default() }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, NewAccount, Terms};
+    use crate::{Actor, NewAccount, Secret, Terms};
 
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
@@ -113,6 +125,20 @@ mod tests {
         for wrong in ["", "x", "%%", &signature[1..], &signature.to_lowercase(), &long] {
             assert_eq!(check(download, wrong, NOW).unwrap_err(), forged, "{wrong}");
         }
+        // Another password ends them, and so does taking it away.
+        let password = |word: &str| {
+            access.set_password(ids[0], &Secret::new(word.to_owned()), &Actor::Service, NOW).unwrap()
+        };
+        password("correct horse");
+        assert_eq!(check(download, &signature, NOW).unwrap_err(), forged);
+        let signature = access.sign_download(&download).unwrap().unwrap();
+        assert_eq!(check(download, &signature, NOW), Ok(()));
+        password("battery staple");
+        assert_eq!(check(download, &signature, NOW).unwrap_err(), forged);
+        let signature = access.sign_download(&download).unwrap().unwrap();
+        access.remove_password(ids[0], &Actor::Service, NOW).unwrap();
+        assert_eq!(check(download, &signature, NOW).unwrap_err(), forged);
+        let signature = access.sign_download(&download).unwrap().unwrap();
         access.revoke(ids[0], &Actor::Service, "", NOW).unwrap();
         assert_eq!(check(download, &signature, NOW).unwrap_err(), forged);
         assert_eq!(access.sign_download(&download).unwrap(), None);

@@ -1,9 +1,20 @@
 //! Letters that cannot be seen, or that change how the text around them reads.
 
-/// Control characters, marks of direction, zero-width letters, tags. A name with one of them may look like another name, or like none.
+/// Control characters, marks of direction, zero-width letters, letters that are blank, tags. A name with one of them may look like
+/// another name, or like none.
 pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(
+            letter,
+            '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        )
+        || matches!(letter, '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}')
         || matches!(letter, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Letters that only change how the one before them is drawn, as in an emoji in colour. Alone they are nothing to see.
+pub(crate) fn is_selector(letter: char) -> bool {
+    matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use market::{Symbol, Timestamp};
 use store::{AccountId, FollowedSecurity, StoreError, WatchlistGroup, WatchlistId, Watchlists};
 
-use crate::hidden::is_hidden;
+use crate::hidden::{is_hidden, is_selector};
 use crate::{Access, AccessError};
 
 /// Groups of an account, besides the group of all.
@@ -38,13 +38,14 @@ impl WatchlistName {
     /// Blanks around it do not count.
     pub fn parse(text: &str) -> Result<WatchlistName, WatchlistError> {
         let text = text.trim();
-        let reason = match text {
-            "" => "it is empty",
-            _ if text.chars().count() > WATCHLIST_NAME_CHARS_MAX => "it has more than 40 characters",
-            _ if text.chars().any(is_hidden) => {
-                "it has characters that cannot be seen or that change the direction of text"
-            }
-            _ => return Ok(WatchlistName(text.to_owned())),
+        let reason = if text.chars().all(|letter| letter.is_whitespace() || is_selector(letter)) {
+            "it is empty"
+        } else if text.chars().count() > WATCHLIST_NAME_CHARS_MAX {
+            "it has more than 40 characters"
+        } else if text.chars().any(is_hidden) {
+            "it has characters that cannot be seen or that change the direction of text"
+        } else {
+            return Ok(WatchlistName(text.to_owned()));
         };
         Err(WatchlistError::Name(reason))
     }
@@ -368,10 +369,22 @@ mod tests {
         {
             assert_eq!(WatchlistName::parse(text).unwrap().as_str(), name);
         }
-        let hidden =
-            ["a\nb", "a\0", "a\u{202e}b", "\u{200f}a", "a\u{200b}b", "a\u{feff}", "\u{2066}a\u{2069}"];
-        for text in
-            ["", "  ", "\u{3000}", &"x".repeat(WATCHLIST_NAME_CHARS_MAX + 1)].into_iter().chain(hidden)
+        let hidden = [
+            "a\u{34f}b",
+            "\u{115f}",
+            "\u{2800}",
+            "\u{3164}",
+            "a\nb",
+            "a\0",
+            "a\u{202e}b",
+            "\u{200f}a",
+            "a\u{200b}b",
+            "a\u{feff}",
+            "\u{2066}a\u{2069}",
+        ];
+        for text in ["", "  ", "\u{3000}", "\u{fe0f}", &"x".repeat(WATCHLIST_NAME_CHARS_MAX + 1)]
+            .into_iter()
+            .chain(hidden)
         {
             assert!(matches!(WatchlistName::parse(text), Err(WatchlistError::Name(_))), "{text:?}");
         }

@@ -211,26 +211,33 @@ impl State {
     ) -> Result<(), BlockError> {
         let [time, price, volume, code] = page;
         let unit = self.header.time_unit as i64;
-        for step in time.iter().take(rows) {
+        // What is wrong is looked at once for the page, so that nothing in the loops depends on it.
+        let mut descends = false;
+        out.time.extend(time.iter().take(rows).map(|step| {
             let at = self.time.wrapping_add(step.wrapping_mul(unit));
-            if at < self.time {
-                return Err(BlockError::Malformed("times descend"));
-            }
+            descends |= at < self.time;
             self.time = at;
-            out.time.push(at);
+            at
+        }));
+        if descends {
+            return Err(BlockError::Malformed("times descend"));
         }
-        for step in price.iter().take(rows) {
+        out.price.extend(price.iter().take(rows).map(|step| {
             self.ticks = self.ticks.wrapping_add(*step);
-            out.price.push(self.ticks.wrapping_mul(self.header.price_unit));
-        }
+            self.ticks.wrapping_mul(self.header.price_unit)
+        }));
         out.volume.extend(volume.iter().take(rows).map(|value| value.wrapping_mul(self.header.volume_unit)));
-        for code in code.iter().take(rows) {
-            let known = usize::try_from(*code).ok().and_then(|code| self.codes.get(code).copied().flatten());
-            let (direction, kind) = known.ok_or(BlockError::Malformed("an unknown direction or type"))?;
-            out.direction.push(direction);
-            out.kind.push(kind);
-        }
-        Ok(())
+        let codes = &self.codes;
+        let known =
+            |code: &i64| usize::try_from(*code).ok().and_then(|code| codes.get(code).copied().flatten());
+        let mut is_known = true;
+        out.direction.extend(code.iter().take(rows).map(|code| {
+            let known = known(code);
+            is_known &= known.is_some();
+            known.unwrap_or_default().0
+        }));
+        out.kind.extend(code.iter().take(rows).map(|code| known(code).unwrap_or_default().1));
+        if is_known { Ok(()) } else { Err(BlockError::Malformed("an unknown direction or type")) }
     }
 }
 

@@ -150,9 +150,14 @@ pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Text from files and names, made safe for a terminal: control characters become spaces.
+/// Text from files, names and what people write, made safe for a terminal: control characters become spaces, and so does what would turn
+/// around or break the rest of the line.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
 /// 1234567 as `1,234,567`.
@@ -200,5 +205,6 @@ mod tests {
     #[test]
     fn text_from_files_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mb\tc"), "a [31mb c");
+        assert_eq!(printable("a\u{202e}b\u{2066}c\u{2028}d"), "a b c d");
     }
 }

@@ -24,12 +24,12 @@ pub enum Format {
 /// Rows of a Parquet row group: large enough to compress well, small enough to hold.
 const GROUP_ROWS: usize = 128 * 1024;
 /// Rows of one Arrow batch.
-const WRITE_ROWS: usize = 32 * 1024;
+pub(crate) const WRITE_ROWS: usize = 32 * 1024;
 /// The precision of a price column: twelve digits before the point.
-const PRICE_DIGITS: u8 = 18;
+pub(crate) const PRICE_DIGITS: u8 = 18;
 /// The precision of a turnover column.
 const TURNOVER_DIGITS: u8 = 30;
-const SCALE: i8 = DECIMALS_MAX as i8;
+pub(crate) const SCALE: i8 = DECIMALS_MAX as i8;
 
 /// Writes candles to any output in one of the formats. An export is complete only after [`CandleSink::finish`].
 pub struct CandleSink<W: Write + Send> {
@@ -92,11 +92,8 @@ impl<W: Write + Send> CandleSink<W> {
                 Inner::Csv(out)
             }
             Format::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                    .set_max_row_group_row_count(Some(GROUP_ROWS))
-                    .build();
-                let writer = ArrowWriter::try_new(out, schema(), Some(properties)).map_err(unencoded)?;
+                let writer = ArrowWriter::try_new(out, schema(), Some(parquet_properties()));
+                let writer = writer.map_err(unencoded)?;
                 Inner::Parquet(Box::new(writer), Pending::default())
             }
             Format::ArrowIpc => {
@@ -155,6 +152,13 @@ impl<W: Write + Send> CandleSink<W> {
     }
 }
 
+pub(crate) fn parquet_properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .build()
+}
+
 impl Pending {
     fn add(
         &mut self,
@@ -201,7 +205,7 @@ impl Pending {
     }
 }
 
-fn decimal(values: Vec<i128>, digits: u8) -> Result<Decimal128Array, FileError> {
+pub(crate) fn decimal(values: Vec<i128>, digits: u8) -> Result<Decimal128Array, FileError> {
     let array = Decimal128Array::from(values).with_precision_and_scale(digits, SCALE).map_err(unencoded)?;
     array.validate_decimal_precision(digits).map_err(unencoded)?;
     Ok(array)
@@ -267,10 +271,10 @@ fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Resu
     Ok(())
 }
 
-fn unwritten(error: std::io::Error) -> FileError {
+pub(crate) fn unwritten(error: std::io::Error) -> FileError {
     Problem::Write(error).at(Path::new("export"))
 }
 
-fn unencoded(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
+pub(crate) fn unencoded(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
     Problem::Encode(Box::new(error)).at(Path::new("export"))
 }

@@ -12,8 +12,8 @@ use crate::trades::read_trades;
 const DAYS: u32 = 20;
 /// With fewer trades in them, all that are stored before the day are looked at.
 const TRADES_MIN: usize = 1_000;
-/// Days that are looked at then, so that one question has an end.
-const ALL_DAYS_MAX: u32 = 250;
+/// No further day is looked at then once there are so many, so that one question has an end.
+const ALL_TRADES_MAX: u64 = 5_000_000;
 
 /// Reckons sizes for days of a symbol one after the other. Amounts of a day are read once, although many days look at them.
 #[derive(Debug)]
@@ -21,12 +21,33 @@ pub(crate) struct SizeWindow<'a> {
     view: &'a View,
     venue: &'a Venue,
     symbol: &'a Symbol,
+    /// All days that have trades, ascending, as soon as they are needed.
+    days: Option<Vec<TradeDay>>,
     known: BTreeMap<Date, DaySizes>,
+    all: Option<AllSizes>,
+}
+
+/// The amounts of all days `from..until`. The next day that is asked for adds to them.
+#[derive(Debug)]
+struct AllSizes {
+    from: Date,
+    until: Date,
+    sizes: DaySizes,
 }
 
 impl<'a> SizeWindow<'a> {
     pub(crate) fn new(view: &'a View, venue: &'a Venue, symbol: &'a Symbol) -> SizeWindow<'a> {
-        SizeWindow { view, venue, symbol, known: BTreeMap::new() }
+        SizeWindow { view, venue, symbol, days: None, known: BTreeMap::new(), all: None }
+    }
+
+    /// For many questions: with all days that have trades, ascending.
+    pub(crate) fn over(
+        view: &'a View,
+        venue: &'a Venue,
+        symbol: &'a Symbol,
+        days: Vec<TradeDay>,
+    ) -> SizeWindow<'a> {
+        SizeWindow { days: Some(days), ..SizeWindow::new(view, venue, symbol) }
     }
 
     /// The classes of a day; `None` if nothing is stored before it.
@@ -35,22 +56,21 @@ impl<'a> SizeWindow<'a> {
         day: Date,
         shares: ClassShares,
     ) -> Result<Option<CapitalClasses>, HistoryError> {
-        let Ok(before) = day.yesterday() else { return Ok(None) };
         let from = self.window_start(day);
-        let days = self.view.trade_days_back(self.symbol, before, DAYS)?;
-        let near: Vec<&TradeDay> = days.iter().filter(|stored| stored.day >= from).collect();
-        self.load(&near)?;
+        let near = self.near(from, day)?;
+        for day in &near {
+            if !self.known.contains_key(&day.day) {
+                let amounts = amounts(self.view, self.venue, day)?;
+                self.known.insert(day.day, DaySizes::of(amounts));
+            }
+        }
         // What lies before the window of this day lies before that of later ones.
         self.known.retain(|known, _| *known >= from);
         let sizes: Vec<&DaySizes> = near.iter().filter_map(|day| self.known.get(&day.day)).collect();
         if sizes.iter().map(|day| day.len()).sum::<usize>() >= TRADES_MIN {
             return Ok(CapitalClasses::of(&sizes, shares));
         }
-        let days = self.view.trade_days_back(self.symbol, before, ALL_DAYS_MAX)?;
-        let all: Vec<&TradeDay> = days.iter().collect();
-        self.load(&all)?;
-        let sizes: Vec<&DaySizes> = all.iter().filter_map(|day| self.known.get(&day.day)).collect();
-        Ok(CapitalClasses::of(&sizes, shares))
+        self.classes_of_all(day, shares)
     }
 
     /// The same to be kept; `None` also where something cannot be read, which will be said when it is asked for.
@@ -70,18 +90,55 @@ impl<'a> SizeWindow<'a> {
         std::iter::successors(before(day), |day| before(*day)).take(DAYS as usize).last().unwrap_or(day)
     }
 
-    fn load(&mut self, days: &[&TradeDay]) -> Result<(), HistoryError> {
-        for day in days {
-            if self.known.contains_key(&day.day) {
-                continue;
-            }
-            let entries = self.view.trade_blocks(day)?;
-            let trades = read_trades(self.view, self.symbol, &entries)?;
-            let mut amounts = Vec::with_capacity(trades.len());
-            let end = Timestamp(i64::MAX);
-            FlowTrade::each(self.venue, day.day, &trades, end, |trade| amounts.push(trade.amount));
-            self.known.insert(day.day, DaySizes::of(amounts));
+    /// The stored days of `from..day`.
+    fn near(&self, from: Date, day: Date) -> Result<Vec<TradeDay>, HistoryError> {
+        if let Some(days) = &self.days {
+            let before = |date: Date| days.partition_point(|stored| stored.day < date);
+            return Ok(days.get(before(from)..before(day)).unwrap_or_default().to_vec());
         }
-        Ok(())
+        let Ok(before) = day.yesterday() else { return Ok(Vec::new()) };
+        let mut days = self.view.trade_days_back(self.symbol, before, DAYS)?;
+        days.retain(|stored| stored.day >= from);
+        Ok(days)
     }
+
+    fn classes_of_all(
+        &mut self,
+        day: Date,
+        shares: ClassShares,
+    ) -> Result<Option<CapitalClasses>, HistoryError> {
+        if self.days.is_none() {
+            self.days = Some(self.view.trade_days(self.symbol)?);
+        }
+        let days = self.days.as_deref().unwrap_or_default();
+        let stored = days.get(..days.partition_point(|stored| stored.day < day)).unwrap_or_default();
+        let mut trades = 0;
+        let has_room = |day: &&TradeDay| {
+            let before = trades;
+            trades += day.rows;
+            before < ALL_TRADES_MAX
+        };
+        let Some(oldest) = stored.iter().rev().take_while(has_room).last() else { return Ok(None) };
+        let from = oldest.day;
+        let mut all = match self.all.take() {
+            Some(all) if all.from == from && all.until <= day => all,
+            _ => AllSizes { from, until: from, sizes: DaySizes::of(Vec::new()) },
+        };
+        for new in stored.iter().skip_while(|stored| stored.day < all.until) {
+            all.sizes.add(&amounts(self.view, self.venue, new)?);
+        }
+        all.until = day;
+        let classes = CapitalClasses::of(&[&all.sizes], shares);
+        self.all = Some(all);
+        Ok(classes)
+    }
+}
+
+/// The amounts of the trades of a day that count.
+fn amounts(view: &View, venue: &Venue, day: &TradeDay) -> Result<Vec<i64>, HistoryError> {
+    let entries = view.trade_blocks(day)?;
+    let trades = read_trades(view, &day.symbol, &entries)?;
+    let mut amounts = Vec::with_capacity(trades.len());
+    FlowTrade::each(venue, day.day, &trades, Timestamp(i64::MAX), |trade| amounts.push(trade.amount));
+    Ok(amounts)
 }

@@ -3,8 +3,8 @@
 
 use block::TradeBlock;
 use market::{
-    CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, Floors, FlowTrade, Period, Session, Symbol,
-    Timestamp, Trade, TradeHours, Trades, Turnover, Venue,
+    CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, Floors, FlowTrade, Period, SecurityKind,
+    Session, Symbol, Timestamp, Trade, TradeHours, Trades, Turnover, Venue,
 };
 use store::{BlockEntry, Reader, TradeDay, View};
 
@@ -40,6 +40,17 @@ impl History {
         self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
     }
 
+    /// Refuses a symbol of which no trade may be known, or that has no capital flow.
+    pub fn has_capital_flow(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<(), HistoryError> {
+        let snapshot = reader.snapshot()?;
+        self.flow_days(&snapshot, symbol, Floors::NONE, as_of).map(drop)
+    }
+
     /// The days of which trades may be known, ascending.
     pub fn traded_days(
         &self,
@@ -48,6 +59,20 @@ impl History {
         as_of: AsOf,
     ) -> Result<Vec<TradeDay>, HistoryError> {
         let mut days = reader.snapshot()?.trade_days(symbol)?;
+        days.retain(|day| day.first <= as_of.now());
+        Ok(days)
+    }
+
+    /// The newest days up to and including one of which trades may be known, at most `limit`, newest first.
+    pub fn traded_days_back(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        through: Date,
+        limit: u32,
+        as_of: AsOf,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        let mut days = reader.snapshot()?.trade_days_back(symbol, through, limit)?;
         days.retain(|day| day.first <= as_of.now());
         Ok(days)
     }
@@ -176,12 +201,31 @@ impl History {
     ) -> Result<(TradeDay, Trades), HistoryError> {
         let venue = self.venue(symbol);
         let snapshot = reader.snapshot()?;
-        let days = self.known_days(&snapshot, symbol, floors, as_of, DAYS_LOOKED_AT)?;
+        let days = self.flow_days(&snapshot, symbol, floors, as_of)?;
         let opened = |day: &TradeDay| opens_at(venue, day.day).is_some_and(|open| open <= as_of.now());
         let day = days.into_iter().find(opened).ok_or_else(|| HistoryError::NoTrades(symbol.clone()))?;
         let entries = snapshot.trade_blocks(&day)?;
         let trades = read_trades(&snapshot, symbol, &entries)?;
         Ok((day, trades))
+    }
+
+    /// The newest days of which a trade may be known; a refusal if there are none, or for a warrant.
+    fn flow_days(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<Vec<TradeDay>, HistoryError> {
+        let days = self.known_days(view, symbol, floors, as_of, DAYS_LOOKED_AT)?;
+        let stored = view.security(symbol)?;
+        let kind = stored.and_then(|security| {
+            security.kind.or_else(|| Some(SecurityKind::presumed(symbol, security.board.as_deref())))
+        });
+        match kind {
+            Some(SecurityKind::Warrant) => Err(HistoryError::Warrant(symbol.clone())),
+            _ => Ok(days),
+        }
     }
 
     /// Days of which a trade may be known, newest first; a refusal if there are none.

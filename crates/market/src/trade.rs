@@ -227,8 +227,20 @@ impl Trades {
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Trade> + DoubleEndedIterator + '_ {
-        let prices = self.time.iter().zip(&self.price).zip(&self.volume);
-        prices.zip(&self.direction).zip(&self.kind).map(
+        self.iter_rows(0..self.len())
+    }
+
+    /// The trades of some rows; none if there are no such rows.
+    pub fn iter_rows(
+        &self,
+        rows: std::ops::Range<usize>,
+    ) -> impl ExactSizeIterator<Item = Trade> + DoubleEndedIterator + '_ {
+        let times = self.time.get(rows.clone()).unwrap_or_default();
+        let prices = self.price.get(rows.clone()).unwrap_or_default();
+        let volumes = self.volume.get(rows.clone()).unwrap_or_default();
+        let directions = self.direction.get(rows.clone()).unwrap_or_default();
+        let kinds = self.kind.get(rows).unwrap_or_default();
+        times.iter().zip(prices).zip(volumes).zip(directions).zip(kinds).map(
             |((((&time, &price), &volume), &direction), &kind)| Trade {
                 time: Timestamp(time),
                 price: Price(price),

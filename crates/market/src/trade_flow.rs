@@ -5,7 +5,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, Trades, Turnover, Venue};
+use crate::{
+    Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Turnover, Venue,
+};
 
 /// A trade that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,22 +31,31 @@ impl FlowTrade {
         mut each: impl FnMut(FlowTrade),
     ) {
         let (mut hours, mut ticks) = (TradeHours::new(venue), TickRule::default());
-        for trade in trades.iter().take_while(|trade| trade.time <= through) {
-            let Ok(place) = hours.place(trade.time) else { continue };
+        let known = trades.within(i64::MIN..through.0.saturating_add(1)).end;
+        let mut next = 0;
+        // Minute by minute: a busy one has hundreds of trades.
+        while let Some(&first) = trades.time.get(next..known).and_then(<[i64]>::first) {
+            let begin = next;
+            let Ok((place, until)) = hours.place_until(Timestamp(first)) else {
+                next += 1;
+                continue;
+            };
+            next = trades.within(i64::MIN..until.0).end.min(known);
             let regular = place.day == day && place.session == Session::Intraday;
             let Some(minute) = place.minute.filter(|_| regular) else { continue };
-            if trade.kind.effect(venue.market(), place.session) != TradeEffect::PriceAndVolume {
-                continue;
-            }
-            let by_tick = ticks.see(trade.price.0);
-            let side = match trade.direction {
-                TradeDirection::Up => Some(true),
-                TradeDirection::Down => Some(false),
-                TradeDirection::Neutral => None,
-                TradeDirection::Untold => by_tick,
-            };
-            if let Some(is_inflow) = side {
-                each(FlowTrade { time: trade.time, minute, amount: trade.amount(), is_inflow });
+            let counts =
+                |kind: TradeType| kind.effect(venue.market(), place.session) == TradeEffect::PriceAndVolume;
+            for trade in trades.iter_rows(begin..next).filter(|trade| counts(trade.kind)) {
+                let by_tick = ticks.see(trade.price.0);
+                let side = match trade.direction {
+                    TradeDirection::Up => Some(true),
+                    TradeDirection::Down => Some(false),
+                    TradeDirection::Neutral => None,
+                    TradeDirection::Untold => by_tick,
+                };
+                if let Some(is_inflow) = side {
+                    each(FlowTrade { time: trade.time, minute, amount: trade.amount(), is_inflow });
+                }
             }
         }
     }
@@ -91,7 +102,7 @@ pub struct CapitalClasses {
 /// amounts have to be sorted.
 const BUCKETS: usize = 64 * 64;
 
-/// The amounts of the trades of a day that count.
+/// The amounts of the trades that count, of a day or of several together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaySizes {
     amounts: Vec<i64>,
@@ -101,13 +112,24 @@ pub struct DaySizes {
 
 impl DaySizes {
     pub fn of(amounts: Vec<i64>) -> DaySizes {
-        let mut sums = vec![0i128; BUCKETS];
-        for amount in &amounts {
-            if let Some(sum) = sums.get_mut(bucket(*amount)) {
+        let mut sizes = DaySizes { amounts: Vec::new(), sums: vec![0i128; BUCKETS] };
+        sizes.count(&amounts);
+        sizes.amounts = amounts;
+        sizes
+    }
+
+    /// Adds the amounts of another day.
+    pub fn add(&mut self, amounts: &[i64]) {
+        self.count(amounts);
+        self.amounts.extend_from_slice(amounts);
+    }
+
+    fn count(&mut self, amounts: &[i64]) {
+        for amount in amounts {
+            if let Some(sum) = self.sums.get_mut(bucket(*amount)) {
                 *sum += i128::from(*amount);
             }
         }
-        DaySizes { amounts, sums }
     }
 
     /// How many trades they are.
@@ -186,15 +208,14 @@ pub struct CapitalBySize {
 }
 
 impl CapitalBySize {
+    /// Without a branch: no processor can foretell the size of the next trade.
     fn add(&mut self, classes: CapitalClasses, amount: i64) {
-        let sum = if amount >= classes.large {
-            &mut self.large
-        } else if amount >= classes.medium {
-            &mut self.medium
-        } else {
-            &mut self.small
-        };
-        sum.0 += i128::from(amount);
+        let large = amount >= classes.large;
+        let medium = !large && amount >= classes.medium;
+        let part = |counts: bool| i128::from(if counts { amount } else { 0 });
+        self.large.0 += part(large);
+        self.medium.0 += part(medium);
+        self.small.0 += part(!large && !medium);
     }
 
     pub fn sum(&self) -> Turnover {
@@ -217,4 +238,54 @@ impl CapitalDay {
         side.add(classes, trade.amount);
         self.last = Some(trade.time);
     }
+
+    /// The sums in whole thousandths, as they are written. Each is rounded, and then as few as need be are rounded the other way, so
+    /// that all that came in less all that went out is the net flow in thousandths: six sums that are rounded each for itself may
+    /// miss it by three.
+    pub fn in_thousandths(&self) -> CapitalDay {
+        let CapitalDay { capital_in, capital_out, last } = *self;
+        let of = |exact: Turnover, sign: i128| Rounded { exact: exact.0, written: rounded(exact.0), sign };
+        let mut sums = [
+            of(capital_in.large, 1),
+            of(capital_in.medium, 1),
+            of(capital_in.small, 1),
+            of(capital_out.large, -1),
+            of(capital_out.medium, -1),
+            of(capital_out.small, -1),
+        ];
+        let net = rounded(capital_in.sum().0 - capital_out.sum().0);
+        let mut missing = net - sums.iter().map(|sum| sum.written * sum.sign).sum::<i128>();
+        while missing != 0 {
+            let step = THOUSANDTH * missing.signum();
+            // The one that rounding has carried farthest away in the other direction.
+            let farthest = sums.iter_mut().max_by_key(|sum| (sum.exact - sum.written) * sum.sign * step);
+            let Some(sum) = farthest else { break };
+            sum.written += step * sum.sign;
+            missing -= step;
+        }
+        let [large, medium, small, out_large, out_medium, out_small] = sums.map(|sum| Turnover(sum.written));
+        CapitalDay {
+            capital_in: CapitalBySize { large, medium, small },
+            capital_out: CapitalBySize { large: out_large, medium: out_medium, small: out_small },
+            last,
+        }
+    }
+}
+
+/// Millionths in a thousandth, the last decimal of turnovers.
+const THOUSANDTH: i128 = 1_000;
+
+/// A sum, and what is written for it.
+#[derive(Clone, Copy, Debug)]
+struct Rounded {
+    exact: i128,
+    written: i128,
+    /// 1 for what came in, -1 for what went out.
+    sign: i128,
+}
+
+/// To whole thousandths, half away from zero, as [`Turnover::text`] does it.
+fn rounded(millionths: i128) -> i128 {
+    let whole = (millionths.abs() + THOUSANDTH / 2) / THOUSANDTH * THOUSANDTH;
+    whole * millionths.signum()
 }

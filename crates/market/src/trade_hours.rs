@@ -50,16 +50,25 @@ impl<'a> TradeHours<'a> {
 
     #[inline]
     pub fn place(&mut self, at: Timestamp) -> Result<TradePlace, TradeFlaw> {
+        self.place_until(at).map(|(place, _)| place)
+    }
+
+    /// The same, with the instant from which on trades stand elsewhere.
+    #[inline]
+    pub(crate) fn place_until(&mut self, at: Timestamp) -> Result<(TradePlace, Timestamp), TradeFlaw> {
         let stretch = match self.last {
             Some(stretch) if (stretch.from..stretch.until).contains(&at.0) => stretch,
             _ => *self.last.insert(self.find(at)?),
         };
-        let minute = match stretch.holds {
-            Holds::Minutes => Some(Timestamp(at.0 - at.0.rem_euclid(MINUTE))),
-            Holds::Closing(stamp) => Some(Timestamp(stamp)),
-            Holds::Nothing => None,
+        let (minute, until) = match stretch.holds {
+            Holds::Minutes => {
+                let minute = at.0 - at.0.rem_euclid(MINUTE);
+                (Some(Timestamp(minute)), stretch.until.min(minute + MINUTE))
+            }
+            Holds::Closing(stamp) => (Some(Timestamp(stamp)), stretch.until),
+            Holds::Nothing => (None, stretch.until),
         };
-        Ok(TradePlace { day: stretch.day, session: stretch.session, minute })
+        Ok((TradePlace { day: stretch.day, session: stretch.session, minute }, Timestamp(until)))
     }
 
     fn find(&self, at: Timestamp) -> Result<Stretch, TradeFlaw> {

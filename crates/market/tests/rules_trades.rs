@@ -313,3 +313,47 @@ fn in_less_out_is_the_last_total_of_the_flow() {
     assert_eq!(capital.capital_in.sum().0 - capital.capital_out.sum().0, net);
     assert_eq!(capital.last.unwrap(), venue.zone().instant(day(), 36_000));
 }
+
+#[test]
+fn what_is_written_of_the_sizes_is_the_written_net_flow() {
+    let sizes = |large, medium, small| market::CapitalBySize {
+        large: market::Turnover(large),
+        medium: market::Turnover(medium),
+        small: market::Turnover(small),
+    };
+    let text = |by: market::CapitalBySize| [by.large, by.medium, by.small].map(|sum| sum.text().to_string());
+    // Each alone would be 10.123 and 5.000, and their difference 25.369; the net flow is 25.3702.
+    let day = CapitalDay {
+        capital_in: sizes(10_123_400, 10_123_400, 10_123_400),
+        capital_out: sizes(5_000_000, 0, 0),
+        last: None,
+    };
+    let written = day.in_thousandths();
+    assert_eq!(text(written.capital_in), ["10.123", "10.123", "10.124"]);
+    assert_eq!(text(written.capital_out), ["5.000", "0.000", "0.000"]);
+    // What is exact stays, and nothing gets below zero.
+    let exact = CapitalDay { capital_in: sizes(1_000, 0, 2_000), capital_out: sizes(0, 500, 0), last: None };
+    assert_eq!(text(exact.in_thousandths().capital_in), ["0.001", "0.000", "0.002"]);
+    assert_eq!(text(exact.in_thousandths().capital_out), ["0.000", "0.000", "0.000"]);
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i128::from((state >> 33) % 4_000)
+    };
+    for _ in 0..2_000 {
+        let day = CapitalDay {
+            capital_in: sizes(next(), next(), next()),
+            capital_out: sizes(next(), next(), next()),
+            last: None,
+        };
+        let written = day.in_thousandths();
+        let net = |day: &CapitalDay| market::Turnover(day.capital_in.sum().0 - day.capital_out.sum().0);
+        assert_eq!(net(&written).text().to_string(), net(&day).text().to_string(), "{day:?}");
+        for (by, exact) in [(written.capital_in, day.capital_in), (written.capital_out, day.capital_out)] {
+            for (sum, exact) in [(by.large, exact.large), (by.medium, exact.medium), (by.small, exact.small)]
+            {
+                assert!(sum.0 >= 0 && sum.0 % 1_000 == 0 && (sum.0 - exact.0).abs() < 1_000, "{day:?}");
+            }
+        }
+    }
+}

@@ -177,7 +177,6 @@ impl Feed for StoreFeed<'_> {
             kind,
             lot: Quantity::whole(lot),
             currency: currency.unwrap_or_else(|| currency_of(symbol.market())),
-            decimals: stored.decimals,
             is_delisted: stored.delisted_on.is_some_and(|delisted| delisted <= date),
         })
     }

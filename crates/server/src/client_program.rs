@@ -20,14 +20,17 @@ pub(crate) struct ClientProgram {
 impl ClientProgram {
     pub(crate) fn of(headers: &HeaderMap) -> ClientProgram {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let agent = text("user-agent").unwrap_or_default();
-        let (name, version) = agent.split_once('/').unwrap_or((agent, ""));
-        let agent = match name {
-            "cli" => Agent::Cli,
-            "openapi-sdk" => Agent::Sdk,
-            "Mozilla" => Agent::Browser,
-            _ => Agent::Other,
+        // The public command-line client sends a line of its own, and its SDK another one: that of the command line counts.
+        let named = || {
+            let lines = headers.get_all("user-agent").iter().filter_map(|value| value.to_str().ok());
+            lines.map(|line| {
+                let (name, version) = line.split_once('/').unwrap_or((line, ""));
+                (agent_of(name), version)
+            })
         };
+        let first = || named().find(|(agent, _)| *agent != Agent::Other);
+        let found = named().find(|(agent, _)| *agent == Agent::Cli).or_else(first);
+        let (agent, version) = found.unwrap_or((Agent::Other, ""));
         let is_plain = |version: &&str| {
             let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
             (1..=VERSION_MAX).contains(&version.len()) && version.bytes().all(is_letter)
@@ -39,6 +42,16 @@ impl ClientProgram {
             known.unwrap_or(CliCommand::Other)
         });
         ClientProgram { agent, version, command }
+    }
+}
+
+/// The kind of program that has a name.
+fn agent_of(name: &str) -> Agent {
+    match name {
+        "cli" | "longbridge-cli" => Agent::Cli,
+        "openapi-sdk" => Agent::Sdk,
+        "Mozilla" => Agent::Browser,
+        _ => Agent::Other,
     }
 }
 
@@ -81,6 +94,15 @@ mod tests {
             );
         }
         assert_eq!(program(b"\xff", Some(b"\xff")), (Agent::Other, None, None));
+        // Two lines of one request, in either order.
+        for lines in [["cli/0.9.1", "openapi-sdk"], ["openapi-sdk", "longbridge-cli/0.9.1"]] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("user-agent", HeaderValue::from_static(line));
+            }
+            let ClientProgram { agent, version, .. } = ClientProgram::of(&headers);
+            assert_eq!((agent, version.as_deref()), (Agent::Cli, Some("0.9.1")), "{lines:?}");
+        }
         let none = ClientProgram { agent: Agent::Other, version: None, command: None };
         assert_eq!(ClientProgram::of(&HeaderMap::new()), none);
     }

@@ -179,6 +179,9 @@ impl From<HistoryError> for Refusal {
             }
             HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
             HistoryError::NoTrades(symbol) => Refusal::NoQuotes(format!("{symbol} has no trades here")),
+            HistoryError::Warrant(symbol) => {
+                Refusal::NoQuotes(format!("{symbol} is a warrant: capital flow of warrants is unavailable"))
+            }
             HistoryError::Damaged { .. }
             | HistoryError::DamagedTrades { .. }
             | HistoryError::Overflow { .. }

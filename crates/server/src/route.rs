@@ -115,6 +115,10 @@ fn permit(
             core.known_traded(symbol)?;
             core.own_region_only(caller)?;
         }
+        Subject::CapitalFlow(symbol) => {
+            core.known_capital_flow(symbol)?;
+            core.own_region_only(caller)?;
+        }
         Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
@@ -123,7 +127,7 @@ fn permit(
         (Subject::Security(symbol), Some(ticket)) => {
             access.admit_again(&caller.who, ticket, symbol, &mut memory.admission, now)
         }
-        (Subject::Security(symbol), None) | (Subject::Trades(symbol), _) => {
+        (Subject::Security(symbol), None) | (Subject::Trades(symbol) | Subject::CapitalFlow(symbol), _) => {
             access.admit(Demand::Quotes { caller: &caller.who, market: symbol.market().into() }, now)
         }
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
@@ -166,6 +170,11 @@ impl<C: Command> Work<C> {
 }
 
 impl Work<HistoryCandles> {
+    /// Whether the answer takes something of a quota that can be used up.
+    pub(crate) fn takes_of_quota(&self) -> bool {
+        self.permit.is_charged() && self.permit.account().terms.quota != Some(access::QUOTA_MAX)
+    }
+
     /// Candles in columns, more than the thousand of one answer, and where the next page begins.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, core)?;

@@ -3,6 +3,8 @@
 use crate::draft::Kind;
 
 const CHARS_MAX: usize = 140;
+/// Spaces are folded in the end, so that more is read than is kept. No more than this: a line of marks is searched from each of them.
+const READ_BYTES_MAX: usize = CHARS_MAX * 8;
 
 pub(crate) fn of(kind: Kind, body: &str) -> String {
     let mut words = String::new();
@@ -12,8 +14,7 @@ pub(crate) fn of(kind: Kind, body: &str) -> String {
             Kind::Article => plain(line, &mut words),
         }
         words.push(' ');
-        // Spaces are folded below, so that a little more is needed than is kept.
-        if words.len() > CHARS_MAX * 8 {
+        if words.len() > READ_BYTES_MAX {
             break;
         }
     }
@@ -41,7 +42,7 @@ fn plain(line: &str, words: &mut String) {
     let line = line.trim_start_matches('#').trim_start_matches('>').trim_start();
     let line = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
     let mut rest = line;
-    while let Some(letter) = rest.chars().next() {
+    while let Some(letter) = rest.chars().next().filter(|_| words.len() <= READ_BYTES_MAX) {
         if let Some((name, after)) = link(rest) {
             words.push_str(name);
             rest = after;

@@ -71,6 +71,7 @@ statements! {
         concat!("select ", day_columns!(), " from trade_day order by symbol, day");
     RAW_ENTRIES: "list the blocks of a day", concat!("select ", entry_columns!(),
         " from trade_index where symbol = $1 and day = $2 order by place");
+    RAW_TOTAL: "add up the trades", "select cast(coalesce(sum(row_count), 0) as bigint) from trade_day";
     MISCOUNTED: "count the days with trades",
         "select symbol, trade_day_count, (select count(*) from trade_day d where d.symbol = z.symbol) from security z \
          where trade_day_count <> (select count(*) from trade_day d where d.symbol = z.symbol) order by symbol limit $1";

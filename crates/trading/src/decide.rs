@@ -147,13 +147,8 @@ fn exchange(
 
 /// What is kept of a security that an operator enters. An option needs no candles for that.
 fn entry_facts(scene: &Scene<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
-    let option = Security {
-        kind: Kind::Option,
-        lot: Quantity::whole(1),
-        currency: Currency::USD,
-        decimals: 3,
-        is_delisted: false,
-    };
+    let option =
+        Security { kind: Kind::Option, lot: Quantity::whole(1), currency: Currency::USD, is_delisted: false };
     let known = scene.security(symbol).or_else(|| symbol.is_us_option().then_some(option));
     match known {
         Some(security) if symbol.market() != Market::Cn && security.kind != Kind::Index => {

@@ -61,6 +61,14 @@ pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
+/// A price that is on no tick, as those of a grid's rule: with more decimals than are kept it would be taken for another one.
+pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
+    match parse_units(text, DECIMALS_MAX)? {
+        (_, true) => parse_price(text),
+        (_, false) => Err(DecimalError::Decimals(DECIMALS_MAX)),
+    }
+}
+
 /// The dearest security of the world costs less than a hundredth of this.
 pub const PRICE_MAX: Price = Price(100_000_000 * market::PRICE_UNIT);
 
@@ -167,6 +175,16 @@ mod tests {
         ] {
             check(words, "is not a decimal");
         }
+    }
+
+    #[test]
+    fn a_price_that_is_on_no_tick_has_all_its_decimals() {
+        let read = |text: &str| parse_exact_price(text).map(|price| price.0);
+        assert_eq!(read("0.0000010"), Ok(1));
+        assert_eq!(read("305.2000001"), Err(DecimalError::Decimals(6)));
+        assert_eq!(read("0.0000001"), Err(DecimalError::Decimals(6)));
+        assert_eq!(read("100000001"), Err(DecimalError::Range));
+        assert_eq!(read("1e3"), Err(DecimalError::Form));
     }
 
     #[test]

@@ -62,8 +62,6 @@ pub struct Security {
     /// Shares of a board lot; 1 outside of Hong Kong.
     pub lot: Quantity,
     pub currency: Currency,
-    /// Decimals of its printed prices.
-    pub decimals: u32,
     pub is_delisted: bool,
 }
 

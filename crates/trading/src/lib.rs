@@ -106,7 +106,7 @@ pub use balance::{Balance, balance, balances, fees_at};
 pub use command::{Command, Submit, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
-pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_price, plain_price};
+pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_exact_price, parse_price, plain_price};
 pub use desk::Desk;
 pub use estimate::{Estimate, EstimateQuery, estimate};
 pub use event::{

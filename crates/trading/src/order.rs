@@ -63,10 +63,14 @@ pub struct Facts {
     pub decimals: u32,
 }
 
+/// Decimals of the prices of an account in both markets, whatever a security's quotes are written with: an average cost has all of
+/// them, and what was traded at finer prices keeps its own.
+pub(crate) const PRINTED_DECIMALS: u32 = 3;
+
 impl Facts {
     pub fn of(security: &Security) -> Facts {
-        let Security { kind, currency, decimals, .. } = *security;
-        Facts { kind, currency, multiplier: security.multiplier(), decimals }
+        let Security { kind, currency, .. } = *security;
+        Facts { kind, currency, multiplier: security.multiplier(), decimals: PRINTED_DECIMALS }
     }
 }
 

@@ -173,6 +173,14 @@ fn changed(order: &Order, changes: &Changes) -> Terms {
     }
 }
 
+/// The fields of a submission are called `quantity` and `price` in a replacement.
+fn as_in_replacement(refusal: Refusal) -> Refusal {
+    match refusal.text.strip_prefix("submitted_") {
+        Some(text) => Refusal { text: text.to_owned(), ..refusal },
+        None => refusal,
+    }
+}
+
 /// Checks 1 and 3 to 7 on new terms. A price that was not given anew stays valid on a new tick table.
 fn check_changes(
     account: &Account,
@@ -182,7 +190,7 @@ fn check_changes(
     changes: &Changes,
 ) -> Result<(), Refusal> {
     check_symbol(scene, &terms.symbol)?;
-    check_fields(terms)?;
+    check_fields(terms).map_err(as_in_replacement)?;
     if terms.quantity <= order.executed {
         let text = format!("quantity must be above the executed {}: cancel instead", order.executed);
         return Err(Refusal::check(5, text));

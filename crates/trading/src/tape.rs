@@ -63,7 +63,9 @@ impl Tape {
         feed.scan(symbol, after, through, &mut |acting| {
             let place = last.filter(|(at, _)| *at == acting.at).map_or(0, |(_, place)| place + 1);
             last = Some((acting.at, place));
-            if reach.holds(acting) {
+            // Of candles that came together, one may move the base of a grid, and so bring those behind it into reach.
+            let follows = candles.last().is_some_and(|(_, kept)| kept.at == acting.at);
+            if follows || reach.holds(acting) {
                 candles.push((place, *acting));
             }
         });

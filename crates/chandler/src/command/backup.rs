@@ -165,9 +165,13 @@ pub(super) fn describe(out: &mut impl Write, manifest: &Manifest) -> Result<(), 
     });
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     let counts = manifest.counts;
+    let trades = match counts.trades {
+        0 => String::new(),
+        trades => format!("{}; ", output::count(trades, "trade")),
+    };
     writeln!(
         out,
-        "{} in {} of {} series; {}; as of {}",
+        "{} in {} of {} series; {trades}{}; as of {}",
         output::count(counts.candles, "candle"),
         output::count(counts.blocks, "block"),
         output::thousands(counts.series),
@@ -188,7 +192,7 @@ pub(super) fn manifest_json(manifest: &Manifest) -> Value {
     let counts = manifest.counts;
     json!({
         "format": manifest.format, "chandler": manifest.chandler, "created_at": manifest.created_at, "files": files,
-        "counts": {"series": counts.series, "blocks": counts.blocks, "candles": counts.candles, "accounts": counts.accounts},
+        "counts": {"series": counts.series, "blocks": counts.blocks, "candles": counts.candles, "trades": counts.trades, "accounts": counts.accounts},
     })
 }
 

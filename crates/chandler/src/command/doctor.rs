@@ -2,6 +2,7 @@
 
 mod check;
 mod databases;
+mod font;
 mod machine;
 mod ports;
 mod sdk;
@@ -67,6 +68,7 @@ impl Arguments {
         checks.push(check);
         checks.extend(certificate(&config.server, Clock::Machine.now()));
         checks.extend(exposure(&config));
+        checks.push(font::statements(config.settings().statement_font.as_deref()));
         checks.extend(machine::disk(surroundings));
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use market::{Date, Symbol, Trades};
+use files::TradeSink;
+use market::{Date, Symbol};
 use store::Store;
 
 use crate::failure::{Failure, usage};
@@ -19,12 +20,13 @@ pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
 /// Writes the trades of some days, those at both ends included, and says how many there were.
 pub(super) fn write(
     (start, end): (Option<Date>, Option<Date>),
+    format: files::Format,
     surroundings: &Surroundings,
     store: &Store,
     symbols: &[Symbol],
-    mut out: impl Write,
+    mut out: impl Write + Send,
 ) -> Result<u64, Failure> {
-    writeln!(out, "symbol,time,price,volume,direction,type")?;
+    let mut sink = TradeSink::create(format, &mut out)?;
     let mut reader = store.reader()?;
     let mut rows = 0;
     for symbol in symbols {
@@ -34,15 +36,12 @@ pub(super) fn write(
             .into_iter()
             .filter(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
         for day in wanted {
-            let trades: Trades = surroundings.history.day_trades(&mut reader, &day, surroundings.as_of())?;
-            for trade in trades.iter() {
-                let (time, price) = (zone.rfc3339(trade.time), trade.price.text(market::DECIMALS_MAX));
-                let (direction, kind) = (trade.direction.as_str(), trade.kind);
-                writeln!(out, "{symbol},{time},{price},{},{direction},{kind}", trade.volume)?;
-            }
+            let trades = surroundings.history.day_trades(&mut reader, &day, surroundings.as_of())?;
+            sink.write(symbol, zone, &trades)?;
             rows += trades.len() as u64;
         }
     }
+    sink.finish()?;
     out.flush()?;
     Ok(rows)
 }

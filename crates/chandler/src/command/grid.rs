@@ -1,5 +1,6 @@
 //! `chandler grid`: grid orders of a paper account, here or at a server.
 
+mod before;
 mod change;
 mod list;
 mod preview;
@@ -26,6 +27,10 @@ enum Action {
     Submit(submit::Submit),
     /// Give a grid another rule
     Replace(submit::Replace),
+    /// Show what a grid of a security needs: its price, lot and price steps
+    Info(before::Info),
+    /// Agree to what a strategy risks, which a grid needs where the operator says so
+    Agree(before::Agree),
     /// List the grids
     List(list::List),
     /// Show one grid with its orders and its history
@@ -46,6 +51,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     match &arguments.action {
         Action::Submit(arguments) => arguments.run(surroundings),
         Action::Replace(arguments) => arguments.run(surroundings),
+        Action::Info(arguments) => arguments.run(surroundings),
+        Action::Agree(arguments) => arguments.run(surroundings),
         Action::List(arguments) => arguments.run(surroundings),
         Action::Show(arguments) => arguments.run(surroundings),
         Action::History(arguments) => arguments.run(surroundings),

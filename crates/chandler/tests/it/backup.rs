@@ -37,6 +37,21 @@ fn what_was_lost_comes_back_from_a_backup() {
 }
 
 #[test]
+fn trades_are_counted_and_come_back() {
+    let world = world();
+    let trades = "symbol,time,price,volume,direction\n700.HK,2026-03-18 09:30:00,10,100,up\n700.HK,2026-03-18 09:30:01,11,100,down\n";
+    world.write("trades.csv", trades);
+    world.ok(&["import", "trades.csv"]);
+    let before = world.ok(&["export", "--trades"]);
+    assert_eq!(world.json(&["backup", "saved"])["manifest"]["counts"]["trades"], 2);
+    assert!(world.ok(&["restore", "saved", "--check"]).contains("; 2 trades; 1 account; as of "));
+    fs::remove_dir_all(world.path("store")).unwrap();
+    world.ok(&["restore", "saved"]);
+    assert_eq!(world.ok(&["export", "--trades"]), before);
+    assert!(world.ok(&["check"]).contains("2 trades"));
+}
+
+#[test]
 fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
     let world = world();
     let before = export(&world);
@@ -87,7 +102,7 @@ fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_th
              alter table security drop column series_count; alter table security drop column action_count;
              alter table block_index drop column next_at; alter table block_index drop column tail;
              alter table block_index drop column seal; drop table adjustment; drop table margin;
-             drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
+             drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
              alter table security drop column trade_day_count; delete from counter where name = 'trade';
              alter table security drop column kind; alter table security drop column delisted_on;
              alter table corporate_action drop column pay_date; delete from migration where version > 1",

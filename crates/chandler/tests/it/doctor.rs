@@ -46,6 +46,22 @@ fn a_certificate_is_judged_by_its_dates() {
 }
 
 #[test]
+fn a_font_for_statements_is_there_or_what_is_wrong_with_it_is_said() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.write("none.ttf", "not a font");
+    for (arguments, code, says) in [
+        // `setup.sh` installs one.
+        (vec![], 0, ["\"ok\"", "statements in Chinese are set in /"]),
+        (vec!["--statement-font", "none.ttf"], 1, ["\"fail\"", "is no font that can be embedded"]),
+        (vec!["--statement-font", "gone.ttf"], 1, ["\"fail\"", "cannot read the font"]),
+    ] {
+        let (found, words) = judged(&world, &[&FREE[..], &arguments].concat(), &[], "statement font");
+        assert_eq!(found, Some(code), "{words}");
+        says.iter().for_each(|word| assert!(words.contains(word), "{word} is not in {words}"));
+    }
+}
+
+#[test]
 fn two_settings_that_want_one_port_are_no_good_configuration() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("twice.toml", "[server]\nlisten = \"127.0.0.1:5\"\ntcp = \"127.0.0.1:5\"\n");

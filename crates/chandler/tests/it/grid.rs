@@ -130,6 +130,35 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
 }
 
 #[test]
+fn what_a_grid_needs_is_shown_and_agreed_to() {
+    let world = world();
+    world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
+    let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
+    assert!(code == 1 && said.contains("the strategy questionnaire has not been answered"), "{said}");
+    let shown = world.ok(&at(BEFORE, &["grid", "info", "700.HK"]));
+    let lines = [
+        "security     700.HK Lamp & Wick",
+        "price        HKD 305.000",
+        "lot          100",
+        "hours        regular",
+        "agreed       no",
+        "             0.200 from 200 to 500",
+    ];
+    has_lines(&shown, &lines);
+    // To agree twice is to agree once.
+    for _ in 0..2 {
+        assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "agreed: grids are taken\n");
+    }
+    world.ok(&submit(&["--spread", "0.4"]));
+    let info = world.json(&at(LATER, &["grid", "info", "700.HK"]));
+    let channel = json!({"strategy_granted": true, "support_rth": false, "currency": "HKD", "settlement_currency": ["HKD"]});
+    assert_eq!((&info["name"], &info["last_done"]), (&json!("Lamp & Wick"), &json!("305.200")));
+    assert_eq!(info["channel_infos"], channel);
+    let (code, said) = world.fails(&at(LATER, &["grid", "info", "701.HK"]));
+    assert!(code == 1 && said.contains("symbol not tradable"), "{said}");
+}
+
+#[test]
 fn a_grid_is_changed_pauses_and_ends() {
     let world = world();
     world.ok(&submit(&["--spread", "0.4"]));
@@ -225,6 +254,7 @@ fn what_is_wrong_is_said_by_its_flag() {
             2,
             "--sell-type: \"MO\" is not a type: write one of GMO, GLO, GTG",
         ),
+        (submit(&["--spread", "0.0000004"]), 2, "--spread-up: \"0.0000004\" has more than 6 decimals"),
         (submit(&["--spread", "1", "--sell-depth", "6"]), 1, "--sell-depth must be from -5 to 5"),
         (submit(&["--spread", "1", "--currency", "USD"]), 1, "--currency must be HKD"),
         (submit(&["--spread", "1", "--currency", "dollars"]), 2, "--currency"),

@@ -220,6 +220,29 @@ fn sizes_are_told_by_twenty_days_else_by_all_before_else_by_the_day() {
 }
 
 #[test]
+fn all_that_is_stored_before_counts_however_many_days_that_is() {
+    let shop = Shop::new();
+    // One trade of 500 long ago, then one of 1 on each of more than 250 days.
+    let mut text = table("2024-12-02", "10:00:00 1 500 up");
+    let (from, through) = ("2024-12-03".parse().unwrap(), "2026-03-17".parse().unwrap());
+    let later: Vec<String> =
+        venue(Market::Hk).calendar().days(from, through).map(|(day, _)| day.to_string()).collect();
+    assert!(later.len() > 250, "{}", later.len());
+    for day in &later {
+        text += table(day, "10:00:00 1 1 up").strip_prefix(HEADER).unwrap();
+    }
+    import(&shop, "sparse.csv", &text, &Options::default(), Sizes::default());
+    let today = table("2026-03-18", "09:30:00 1 500 up\n09:30:01 1 300 up\n09:30:02 1 1 up");
+    import(&shop, "today.csv", &today, &Options::default(), Sizes::default());
+    // 500 alone is more than 55 % of what is stored before.
+    let standard = ClassShares::default();
+    assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "500.000 0.000 301.000");
+    // With shares for which nothing is kept it is reckoned by the question: 90 % are reached among those of 1.
+    let other = ClassShares { large: 30, medium: 90 };
+    assert_eq!(inflow(&shop, "2026-03-18 17:00", other), "500.000 301.000 0.000");
+}
+
+#[test]
 fn candles_are_built_of_all_that_is_stored_of_the_days_that_a_file_touches() {
     let shop = Shop::new();
     let build = Options { build_candles: true, ..Options::default() };

@@ -30,6 +30,21 @@ fn a_limit_order_fills_over_stored_candles() {
 }
 
 #[test]
+fn prices_of_an_account_have_three_decimals_whatever_those_of_its_quotes_have() {
+    let house = House::new(&["10:01 305 305 305 305 1000", "10:02 305.2 305.2 305.2 305.2 50000"]);
+    house.import_file("decimals.csv", "symbol,decimals\n700.HK,2\n");
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 300, "306.00"));
+    // 100 at 305 and 200 at 305.2, and charges of 118.62.
+    assert_eq!(service.seen(id, replay("10:03"), order), "FilledStatus 300@305.1333 408341.38");
+    let costs: Vec<String> = service.read(id, replay("10:03"), |reading| {
+        let method = reading.account.settings().cost;
+        reading.account.positions().map(|(_, position)| position.cost_price(method).to_string()).collect()
+    });
+    assert_eq!(costs, ["305.133"]);
+}
+
+#[test]
 fn a_jump_of_the_clock_gives_the_same_account_as_second_by_second() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());

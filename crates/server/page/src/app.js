@@ -2,7 +2,7 @@
 // the reader does makes another view. Everything else has a file of its own.
 
 import { describeAction, placeActions } from './actions.js';
-import { adviceElement } from './advice.js';
+import { adviceElement, whoFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
 import { whereIAm } from './base.js';
@@ -17,44 +17,43 @@ import { byId, el, nextPicture } from './dom.js';
 import { Extra, wantsExtras } from './extra.js';
 import { Facts } from './facts.js';
 import { Feed } from './feed.js';
-import { firstFree } from './free.js';
 import { Fresh, whenBack } from './fresh.js';
 import { formatLink, parseLink } from './link.js';
-import { chooseAdvice, lostAdvice, nothingAdvice } from './lost.js';
+import { lostAdvice, nothingAdvice } from './lost.js';
 import { Looking } from './looking.js';
 import { marketOf } from './market.js';
-import { remember, remembered } from './memory.js';
+import { remember } from './memory.js';
 import { extent, notice, note, say, showNames, showQuota } from './notices.js';
 import { Pager } from './pager.js';
 import { lastDate, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { phrase as shared } from './phrases/shared.js';
-import { periodOfRange, startOfRange } from './ranges.js';
+import { Ranged } from './ranged.js';
+import { periodOfRange } from './ranges.js';
 import { showReadOut } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
 import { showMe, showPlace } from './shell.js';
 import { panesOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
+import { rememberStudies, visitOf } from './visit.js';
 import { wire } from './wiring.js';
 import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
 const DECIMALS_USUAL = 3;
-/** Pages that a range may ask for beyond the first. */
-const RANGE_PAGES = 5;
 
 // What is asked for, and what has come of it. The chart is made when there is something to draw: an empty one would be painted for nothing.
 let view;
 let lost;
+// The security that the reader has asked for, by the address or by a choice. What the page suggests by itself must cost nothing.
+let asked;
 let chart;
 let feed;
 let placed = new Map();
 let fills = new Map();
 let triggers = new Map();
 let stopWaiting = () => {};
-// What was visible when a range was shown.
-let fitted;
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
 const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
@@ -73,9 +72,9 @@ const fresh = new Fresh(ask, {
     note('');
     pager.resume();
   },
-  onMonth: () => note(phrase('new_month')),
 });
 const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
+const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
@@ -101,15 +100,16 @@ const makeChart = () =>
 
 const period = () => periodNamed(view.period);
 const place = () => ({ symbol: view.symbol, here: whereIAm() });
+const isCost = (error) => error.name === 'Refused' && adviceFor(error, place()).costs === true;
 
 async function open() {
   leave();
   beside.side?.leaveFor(view.symbol);
   search.set(view.symbol, view.symbol ?? lost);
-  showControls(view, facts.stored(view.symbol));
+  showControls(view, facts.of(view.symbol));
   // The newest candles are dated once they are painted: an empty box would make everything move.
   if (view.before) dateBox.show(view.before);
-  const mine = new Feed(view, ask);
+  const mine = new Feed(view, ask, asked === view.symbol);
   feed = mine;
   notice('loading', undefined, view.symbol);
   showReadOut(undefined);
@@ -133,21 +133,24 @@ async function begun(mine) {
   chart.setPanes(panesOf(view));
   draw();
   chart.setScale(view.compare ? 'percent' : view.scale);
-  if (view.range) fitRange();
+  if (view.range) ranged.fit();
   remember('symbol', view.symbol);
+  // What the page has chosen is in the address only once it is shown: a reload must not take it for the reader's choice.
+  if (asked !== view.symbol) writeAddress(view);
+  asked = view.symbol;
   await nextPicture();
   performance.mark('chandler:painted');
   if (feed !== mine) return;
   pager.watch(mine);
   pager.seen(chart.range());
   look(chart.cursor);
-  if (view.range) reachRange();
+  if (view.range) ranged.reach();
   showExtras();
   const found = await facts.load(mine.view.symbol);
   if (feed !== mine) return;
   if (found) {
     showNames(found);
-    showStored(found.stored);
+    showStored(found);
     mark();
     chart.decorate();
     look(chart.cursor);
@@ -201,27 +204,6 @@ async function showExtras() {
   look(chart.cursor);
 }
 
-/** From the first candle of the range on, as far as it is loaded. Whether it is. */
-function fitRange() {
-  const at = startOfRange(view.range, feed.candles);
-  chart.fitFrom(at);
-  fitted = shownSpan();
-  return at > 0 || !feed.hasOlder;
-}
-
-async function reachRange() {
-  const [mine, { range }] = [feed, view];
-  for (let page = 0; page < RANGE_PAGES && !fitRange(); page += 1) {
-    if (!(await pager.older()) || feed !== mine || view.range !== range) return;
-  }
-}
-
-/** What is visible, measured from the newest candle, which stays the newest while older ones come. */
-function shownSpan() {
-  const { from, to } = chart.range();
-  return { width: to - from, end: feed.candles.length - to };
-}
-
 /** What the account has done and wants to do; for the ear as a list. */
 function drawTrades() {
   const { candles } = feed;
@@ -235,17 +217,21 @@ function drawTrades() {
   look(chart.cursor);
 }
 
-/** The newest candles, with the view after them if it was at the end. */
+/** The newest candles, with the view after them if it was at the end; not if they would cost quota, since nobody has asked for them. */
 async function takeNewer() {
   const mine = feed;
   if (!mine?.reachesNow || mine.isFull) return;
   const { isAtEnd } = chart;
   const before = mine.candles.length;
   try {
-    await mine.newer();
+    await mine.newer(false);
   } catch (error) {
     if (error.name === 'AbortError') return;
-    throw error;
+    if (!isCost(error)) throw error;
+    // A new month has begun.
+    fresh.stop();
+    note(phrase('new_month'));
+    return;
   }
   if (feed !== mine) return;
   const range = chart.range();
@@ -259,8 +245,8 @@ const followClock = () => takeNewer().catch((error) => { if (error.name !== 'Ref
 
 /** Something was imported, or the market's clock has gone on. */
 async function news(told) {
-  Object.assign(facts.of(told.symbol) ?? {}, { stored: told.stored, now: told.now });
-  showStored(told.stored);
+  facts.update(told);
+  showStored(told);
   if (!feed || feed.candles.length === 0) return open();
   return takeNewer();
 }
@@ -283,7 +269,9 @@ function change(what) {
   note('');
   // Before there is a security there is nothing that a period could be of.
   if (!view.symbol) return;
-  writeAddress(view, 'pushState');
+  // Another period of what the page has chosen still costs nothing.
+  if (what.symbol) asked = what.symbol;
+  if (asked === view.symbol) writeAddress(view, 'pushState');
   open();
 }
 
@@ -292,9 +280,9 @@ function alter(what) {
   view = { ...view, ...what };
   if (feed) feed.view = view;
   if (!view.symbol) return;
-  writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
-  remember('studies', formatLink({ ...view, symbol: undefined, compare: undefined, before: undefined, range: undefined }).split('?')[1]);
-  showControls(view, facts.stored(view.symbol));
+  if (asked === view.symbol) writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
+  rememberStudies(view);
+  showControls(view, facts.of(view.symbol));
   if (chart && feed?.candles.length > 0) showExtras();
 }
 
@@ -316,9 +304,9 @@ function goBack() {
 }
 
 function readAddress() {
-  const parsed = parseLink(location.search);
-  ({ view, lost } = parsed);
-  note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
+  const visit = visitOf(location.search);
+  ({ view, lost, asked } = visit);
+  note(visit.ignored.length > 0 ? phrase('ignored', visit.ignored.join(', ')) : '');
 }
 
 /** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
@@ -331,7 +319,7 @@ function keepAddress() {
     const right = feed.candles[chart.edge()];
     if (!right) return;
     const isNewest = feed.reachesNow && right === feed.candles.at(-1);
-    if (view.range && isElsewhere(shownSpan())) {
+    if (view.range && ranged.isElsewhere()) {
       view = { ...view, range: undefined };
       showRange(undefined);
     }
@@ -342,16 +330,26 @@ function keepAddress() {
   }, ADDRESS_PAUSE_MS);
 }
 
-/** Whether the reader has moved or zoomed since the range was shown. */
-const isElsewhere = ({ width, end }) => Math.abs(width - fitted.width) > 1.5 || Math.abs(end - fitted.end) > 1.5;
-
 function refused(error, again = open) {
   if (error.name === 'AbortError') return;
   if (error.name !== 'Refused') throw error;
-  const { box, stop } = adviceElement(adviceFor(error, place()), again);
+  const advice = adviceFor(error, place());
   const isAway = error.status === UNREACHABLE || error.status >= 500;
+  return advise('refused', { advice, isAway }, () => {
+    // The button has said what it costs.
+    if (advice.costs) asked = view.symbol;
+    again();
+  });
+}
+
+/** Advice in the place of a chart, unless another view is chosen before it is there. A server that is away is asked again by itself. */
+async function advise(what, { advice, isAway = false }, again) {
+  const before = [view, feed];
+  const who = await whoFor(advice);
+  if (view !== before[0] || feed !== before[1]) return;
+  const { box, stop } = adviceElement(advice, again, who);
   stopWaiting = isAway ? whenBack(ask, again) : stop;
-  noticeSaid('refused', box);
+  noticeSaid(what, box);
 }
 
 /** A message in the place of a chart, also for screen readers. */
@@ -368,9 +366,9 @@ async function nothing() {
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   const found = await facts.load(view.symbol);
   if (feed !== mine) return;
-  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period()), found?.stored), open).box);
-  if (!found) return;
-  showStored(found.stored);
+  await advise('empty', { advice: nothingAdvice(view, first && pointOf(first, period()), found?.periods) }, open);
+  if (feed !== mine || !found) return;
+  showStored(found);
   fresh.watch(found);
 }
 
@@ -383,13 +381,13 @@ function choose(name, value) {
 
 /** How far back, in the period that suits it. */
 function chooseRange(range) {
-  const to = view.symbol && periodOfRange(range, facts.stored(view.symbol));
+  const to = view.symbol && periodOfRange(range, facts.of(view.symbol));
   if (!to) return;
   if (to !== view.period || !feed?.reachesNow || feed.candles.length === 0) return change({ range, period: to, before: undefined });
   view = { ...view, range, before: undefined };
   writeAddress(view, 'pushState');
   showRange(range);
-  reachRange();
+  ranged.reach();
 }
 
 /** Home: the first candle of all, whether it is loaded or not. */
@@ -436,19 +434,19 @@ function newest() {
   chart?.clearLook();
 }
 
-/** Opens the security of the address; without one the last that was looked at, or a suggestion, unless that would cost quota. */
+/** Opens the security of the address; without one the last that was looked at, or a suggestion. */
 async function begin() {
   if (view.symbol) {
-    writeAddress(view);
+    if (asked) writeAddress(view);
     await open();
     return;
   }
   close();
   const mine = view;
-  let [found, quota] = [];
+  let found;
   try {
     notice('loading');
-    [found, quota] = await Promise.all([listed(lost ?? ''), lost ? undefined : ask('/v1/quota')]);
+    found = await listed(lost ?? '');
     // Any suggestion is better than none.
     if (lost && found.securities.length === 0) found = await listed('');
   } catch (error) {
@@ -457,15 +455,12 @@ async function begin() {
   }
   // The reader has chosen one meanwhile.
   if (view !== mine) return;
-  const offered = [...new Set([remembered('symbol'), ...found.securities.map(({ symbol }) => symbol)])].filter(Boolean);
-  const free = quota && firstFree(offered, quota.data);
-  if (!free) {
-    const advice = lost || found.securities.length === 0 ? lostAdvice(view, lost, found) : chooseAdvice(view, found, quota.data);
-    noticeSaid('empty', adviceElement(advice, begin).box);
+  const first = found.securities.at(0)?.symbol;
+  if (lost || !first) {
+    await advise('empty', { advice: lostAdvice(view, lost, found) }, begin);
     return;
   }
-  view = { ...view, ...parseLink(`?${remembered('studies') ?? ''}`).view, symbol: free };
-  writeAddress(view);
+  view = { ...view, symbol: first };
   await open();
 }
 
@@ -487,7 +482,7 @@ wire(
     again: () => (view.symbol ? open() : begin()),
     goTo: () => dateBox.focus(),
   },
-  () => ({ view, chart, stored: facts.stored(view.symbol) }),
+  () => ({ view, chart, periods: facts.of(view.symbol)?.periods }),
 );
 showPlace();
 begin().finally(() => {

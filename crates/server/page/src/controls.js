@@ -7,7 +7,8 @@ import { isStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { periodOfRange } from './ranges.js';
 
-export function showControls(view, stored) {
+/** `facts` are those of the security, once they are known. */
+export function showControls(view, facts) {
   const market = view.symbol && marketOf(view.symbol);
   const period = periodNamed(view.period);
   document.title = view.symbol ? `${view.symbol} ${period.label} · Chandler` : 'Chandler';
@@ -25,7 +26,7 @@ export function showControls(view, stored) {
   byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
   byId('scales').disabled = Boolean(view.compare);
   showRange(view.range);
-  showStored(stored);
+  showStored(facts);
 }
 
 /** The button of the range that is on the screen, if it is one. */
@@ -34,16 +35,16 @@ export function showRange(range) {
 }
 
 /** Periods and ranges without candles are grey. */
-export function showStored(stored) {
+export function showStored(facts) {
   for (const input of document.querySelectorAll('input[name=period]')) {
-    const has = isStored(input.value, stored);
+    const has = isStored(input.value, facts?.periods);
     const label = input.parentElement;
     label.dataset.words ??= label.title;
     if (input.disabled === !has) continue;
     input.disabled = !has;
     label.title = has ? label.dataset.words : phrase('no_period', label.dataset.words);
   }
-  for (const button of byId('ranges').children) button.disabled = periodOfRange(button.dataset.range, stored) === undefined;
+  for (const button of byId('ranges').children) button.disabled = periodOfRange(button.dataset.range, facts) === undefined;
 }
 
 /** Only the strip scrolls; scrollIntoView would move the page too. */

@@ -13,9 +13,9 @@ export class Facts {
     return this.known?.symbol === symbol ? this.known : undefined;
   }
 
-  /** Which periods have candles; nothing while that is not known. */
-  stored(symbol) {
-    return this.of(symbol)?.stored;
+  /** What has changed since. */
+  update({ symbol, periods, stored, now }) {
+    Object.assign(this.of(symbol) ?? {}, { periods, stored, now });
   }
 
   async load(symbol) {

@@ -7,10 +7,6 @@ import { Live } from './live.js';
 const EVERY_MS = 10_000;
 /** By the market's clock: there may be another candle by then. */
 const CANDLE_S = 60;
-const HONG_KONG_MS = 8 * 3_600_000;
-
-/** The month whose quota an instant counts toward. */
-export const monthOf = (instant) => new Date(Date.parse(instant) + HONG_KONG_MS).toISOString().slice(0, 7);
 
 /** Whether there may be candles that were not there when `before` was told. */
 export function mayHaveNew(before, now) {
@@ -21,9 +17,9 @@ export function mayHaveNew(before, now) {
 }
 
 export class Fresh {
-  /** `onNews` when there may be new candles, `onLost` with a refusal, `onBack` after one, `onMonth` when asking would cost quota anew. */
-  constructor(ask, { onNews, onLost, onBack, onMonth }, every = EVERY_MS) {
-    Object.assign(this, { ask, onNews, onLost, onBack, onMonth, every, live: undefined });
+  /** `onNews` when there may be new candles, `onLost` with a refusal, `onBack` after one. */
+  constructor(ask, { onNews, onLost, onBack }, every = EVERY_MS) {
+    Object.assign(this, { ask, onNews, onLost, onBack, every, live: undefined });
   }
 
   /** From what was told when the candles were asked for. */
@@ -37,12 +33,6 @@ export class Fresh {
       if (isLost) this.onBack();
       isLost = false;
       if (!mayHaveNew(before, data)) return;
-      if (monthOf(data.now) !== monthOf(facts.now)) {
-        // Candles of a new month count toward its quota, and nobody has asked for them.
-        this.stop();
-        this.onMonth();
-        return;
-      }
       await this.onNews(data);
       before = data;
     };

@@ -1,6 +1,5 @@
 // What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
 
-import { isFree } from './free.js';
 import { formatLink } from './link.js';
 import { bestStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
@@ -8,11 +7,8 @@ import { nameFor } from './rank.js';
 
 const OFFERED_MAX = 5;
 
-/**
- * A view without candles; `first` is the point of the first that come after it, if there are any, and `stored` what there is of the
- * security.
- */
-export function nothingAdvice(view, first, stored = []) {
+/** A view without candles; `first` is the point of the first that come after it, if there are any, and `periods` those that have some. */
+export function nothingAdvice(view, first, periods = []) {
   const { symbol, before } = view;
   const way = (point, label) => ({ href: formatLink({ ...view, before: point }), label });
   if (before)
@@ -21,8 +17,8 @@ export function nothingAdvice(view, first, stored = []) {
       text: phrase('none_before_text'),
       links: [...(first ? [way(first, phrase('show_first', first))] : []), way(undefined, phrase('show_newest'))],
     };
-  const other = bestStored(stored);
-  if (other)
+  const other = bestStored(periods);
+  if (other && other !== view.period)
     return {
       title: phrase('none', symbol),
       text: phrase('none_period_text'),
@@ -36,16 +32,6 @@ export function nothingAdvice(view, first, stored = []) {
   };
 }
 
-/** Nothing was asked for, and whatever could be shown would use up quota: the reader chooses. */
-export function chooseAdvice(view, { securities }, quota) {
-  const links = securities.slice(0, OFFERED_MAX).map((security) => ({
-    href: formatLink({ ...view, symbol: security.symbol }),
-    label: `${security.symbol} ${nameFor(security)}`.trim(),
-  }));
-  const isNone = quota.remaining === 0 && !securities.some(({ symbol }) => isFree(symbol, quota));
-  return { title: phrase('choose'), text: phrase(isNone ? 'choose_none' : 'choose_text', quota.used, quota.limit), links };
-}
-
 /** No security to show: the address names none that could be one (`lost`), or there is nothing that the reader may see. */
 export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) {
   const links = securities.slice(0, OFFERED_MAX).map((security) => ({
@@ -54,5 +40,5 @@ export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) 
   }));
   if (lost) return { title: phrase('lost', lost), text: phrase('lost_text'), links };
   if (!isEmpty) return { title: phrase('closed'), text: phrase('closed_text'), links };
-  return { title: phrase('empty'), text: phrase('on_server'), links, command: 'chandler import FILES…' };
+  return { title: phrase('empty'), text: phrase('empty_text'), links, command: 'chandler import FILES…', slot: 'import' };
 }

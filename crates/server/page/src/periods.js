@@ -15,32 +15,22 @@ export const DEFAULT_PERIOD = 'day';
 
 export const periodNamed = (name) => PERIODS.find((period) => period.name === name);
 
-/**
- * Whether a period can be answered from what is stored, as the facts of a security tell it: days are made of days, minutes of any stored
- * minutes that they are a multiple of. Here it is decided for the whole page. While nothing is known, everything is possible.
- */
-export function isStored(name, stored) {
-  if (!stored) return true;
-  const { family } = periodNamed(name);
-  return stored.some(({ grain }) => {
-    const minutes = Number(/^(\d+)m/.exec(grain)?.[1]);
-    return minutes ? family === 'clock' && Number.parseInt(name, 10) % minutes === 0 : family === 'calendar';
-  });
-}
+/** Whether a period is among those that a security has candles of, as the server tells them. While nothing is known, everything is possible. */
+export const isStored = (name, periods) => !periods || periods.includes(name);
 
 /** The period to offer where another has nothing: days, or the finest that there is. */
-export function bestStored(stored) {
-  const names = PERIODS.map(({ name }) => name).filter((name) => isStored(name, stored));
+export function bestStored(periods) {
+  const names = PERIODS.map(({ name }) => name).filter((name) => isStored(name, periods));
   return names.includes(DEFAULT_PERIOD) ? DEFAULT_PERIOD : names[0];
 }
 
 /** The period before or after in the list, round the end; those without candles are passed over. */
-export function stepPeriod(name, step, stored) {
+export function stepPeriod(name, step, periods) {
   const { length } = PERIODS;
   const at = PERIODS.findIndex((period) => period.name === name);
   for (let away = 1; away < length; away += 1) {
     const next = PERIODS[(((at + step * away) % length) + length) % length].name;
-    if (isStored(next, stored)) return next;
+    if (isStored(next, periods)) return next;
   }
   return name;
 }

@@ -19,16 +19,16 @@ export const RANGES = {
   all: { periods: ['month', 'week', 'day', '240m'], isAll: true },
 };
 
-/** The period of a range for what is stored of a security; nothing if no period of it has candles. */
-export function periodOfRange(name, stored) {
+/** The period of a range by the facts of a security; nothing if no period of it has candles. */
+export function periodOfRange(name, facts) {
   const { periods, isAll } = RANGES[name];
   if (isAll) {
-    const days = stored?.find(({ grain }) => grain === '1d');
+    const days = facts?.stored.find(({ period }) => period === 'day');
     const years = days ? Number(days.last.slice(0, 4)) - Number(days.first.slice(0, 4)) : Infinity;
     if (years <= DAYS_ALL) return 'day';
     if (years <= WEEKS_ALL) return 'week';
   }
-  return periods.find((period) => isStored(period, stored));
+  return periods.find((period) => isStored(period, facts?.periods));
 }
 
 /** The first candle of a range that ends with the newest; 0 also where it begins before the first that is loaded. */

@@ -11,7 +11,7 @@ const ZOOM = 1.25;
 /** The buttons of the script that comes when it is wanted, and what each opens. */
 const WAYS = { 'studies-open': 'studies', 'compare-open': 'compare', 'save-open': 'save' };
 
-/** `now` tells view, chart and what is stored. */
+/** `now` tells view, chart and the periods that have candles. */
 export function wire(does, now) {
   const restyled = (prefer) => () => {
     prefer();
@@ -47,7 +47,7 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra }) {
 
 function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, again }, now, restyled) {
   const chart = (what) => (event) => now().chart && what(now().chart, event);
-  const cycle = (step) => choose('period', stepPeriod(now().view.period, step, now().stored));
+  const cycle = (step) => choose('period', stepPeriod(now().view.period, step, now().periods));
   const other = (name, one, two) => choose(name, now().view[name] === one ? two : one);
   const scale = (name) => !byId('scales').disabled && alter({ scale: now().view.scale === name ? 'linear' : name });
   listen({

@@ -7,14 +7,15 @@ import { candleOf } from '../src/candles.js';
 import { aligned, changeAt } from '../src/compare/compared.js';
 import { grouped, shortened } from '../src/decimal.js';
 import { wantsExtras } from '../src/extra.js';
-import { firstFree, isFree } from '../src/free.js';
-import { mayHaveNew, monthOf } from '../src/fresh.js';
+import { Feed } from '../src/feed.js';
+import { mayHaveNew } from '../src/fresh.js';
 import { COMPARED_MAX, RANGE_NAMES, comparedOf, formatLink, parseLink } from '../src/link.js';
-import { chooseAdvice, nothingAdvice } from '../src/lost.js';
+import { nothingAdvice } from '../src/lost.js';
 import { PERIODS, bestStored, isStored, stepPeriod } from '../src/periods.js';
 import { RANGES, firstDate, periodOfRange, startOfRange } from '../src/ranges.js';
 import { cliOf, curlOf, pythonOf } from '../src/save/commands.js';
 import { csvOf, fileName } from '../src/save/csv.js';
+import { visitOf } from '../src/visit.js';
 import { WHOLE, covers, isNearEnd, windowOf } from '../src/window.js';
 
 const at = (time, close = '10.000', session = 0) =>
@@ -22,7 +23,14 @@ const at = (time, close = '10.000', session = 0) =>
     time, timestamp: Date.parse(time) / 1000, trade_session: session, open: close, high: close, low: close, close, volume: 100, turnover: '1000.000',
   });
 const day = (date, close) => at(`${date}T00:00:00+08:00`, close);
-const grains = (...names) => names.map((grain) => ({ grain, first: '2004-06-01', last: '2026-11-13', version: 3 }));
+const MINUTES = '1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m'.split(' ');
+const HALF_HOURS = ['30m', '60m', '120m', '180m', '240m'];
+const DAYS = ['day', 'week', 'month', 'quarter', 'year'];
+/** The facts of a security, with its daily candles if it has any. */
+const has = (periods, first = '2004-06-01') => ({
+  periods,
+  stored: periods.includes('day') ? [{ period: 'day', first, last: '2026-11-13', version: 3 }] : [],
+});
 
 test('the library gets the candles round what is visible, and others before the reader comes to their end', () => {
   assert.deepEqual(windowOf(WHOLE, { from: 10, to: 200 }), { start: 0, end: WHOLE }, 'a few are given whole');
@@ -43,29 +51,27 @@ test('the library gets the candles round what is visible, and others before the 
   assert.equal(covers({ start: 10_000, end: 15_000 }, { from: 9_999, to: 10_300 }, count), false);
 });
 
-test('a period has candles if it is a multiple of what is stored', () => {
-  const have = (stored) => PERIODS.map(({ name }) => name).filter((name) => isStored(name, stored)).join(' ');
-  assert.equal(have(undefined).split(' ').length, PERIODS.length, 'while nothing is known');
-  assert.equal(have([]), '');
-  assert.equal(have(grains('1d')), 'day week month quarter year');
-  assert.equal(have(grains('1m', '15m', '60m')), '1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m');
-  assert.equal(have(grains('15m', '1d')), '15m 30m 45m 60m 120m 180m 240m day week month quarter year');
-  assert.equal(have(grains('5m')), '5m 10m 15m 20m 30m 45m 60m 120m 180m 240m');
-  assert.deepEqual([bestStored(grains('1d', '1m')), bestStored(grains('30m')), bestStored([])], ['day', '30m', undefined]);
-  assert.deepEqual([stepPeriod('year', 1, grains('1d')), stepPeriod('day', -1, grains('1d')), stepPeriod('day', 1, [])], ['day', 'year', 'day']);
-  const advice = nothingAdvice(parseLink('?symbol=1.HK&period=5m').view, undefined, grains('1d'));
+test('a period has candles if the server says so', () => {
+  const have = (periods) => PERIODS.map(({ name }) => name).filter((name) => isStored(name, periods));
+  assert.equal(have(undefined).length, PERIODS.length, 'while nothing is known');
+  assert.deepEqual(have([]), []);
+  assert.deepEqual(have([...HALF_HOURS, ...DAYS]), [...HALF_HOURS, ...DAYS]);
+  assert.deepEqual([bestStored([...MINUTES, ...DAYS]), bestStored(HALF_HOURS), bestStored([])], ['day', '30m', undefined]);
+  assert.deepEqual([stepPeriod('year', 1, DAYS), stepPeriod('day', -1, DAYS), stepPeriod('day', 1, [])], ['day', 'year', 'day']);
+  assert.deepEqual([stepPeriod('30m', 1, HALF_HOURS), stepPeriod('30m', -1, HALF_HOURS)], ['60m', '240m']);
+  const advice = nothingAdvice(parseLink('?symbol=1.HK&period=5m').view, undefined, DAYS);
   assert.deepEqual(advice.links, [{ href: '/?symbol=1.HK', label: 'Show days' }]);
   assert.match(nothingAdvice(parseLink('?symbol=1.HK').view, undefined, []).command, /import/);
 });
 
 test('ranges have a period that is stored, and begin where they say', () => {
   assert.deepEqual(Object.keys(RANGES), RANGE_NAMES);
-  const periods = (stored) => RANGE_NAMES.map((name) => periodOfRange(name, stored) ?? '-').join(' ');
-  assert.equal(periods(grains('1m', '1d')), '1m 5m 30m day day day week month');
-  assert.equal(periods(grains('1d')), '- - day day day day week month');
-  assert.equal(periods(grains('30m')), '30m 30m 30m 240m 240m 240m - 240m');
-  assert.equal(periodOfRange('all', [{ ...grains('1d')[0], first: '2024-01-02' }]), 'day');
-  assert.equal(periodOfRange('all', [{ ...grains('1d')[0], first: '2014-01-02' }]), 'week');
+  const periods = (facts) => RANGE_NAMES.map((name) => periodOfRange(name, facts) ?? '-').join(' ');
+  assert.equal(periods(has([...MINUTES, ...DAYS])), '1m 5m 30m day day day week month');
+  assert.equal(periods(has(DAYS)), '- - day day day day week month');
+  assert.equal(periods(has(HALF_HOURS)), '30m 30m 30m 240m 240m 240m - 240m');
+  assert.equal(periodOfRange('all', has(DAYS, '2024-01-02')), 'day');
+  assert.equal(periodOfRange('all', has(DAYS, '2014-01-02')), 'week');
   assert.deepEqual(['1m', '6m', '1y', 'ytd', '5y'].map((name) => firstDate(name, '2026-11-13')), [
     '2026-10-14', '2026-05-14', '2025-11-14', '2026-01-01', '2021-11-14',
   ]);
@@ -114,25 +120,37 @@ test('securities are compared where both have a candle, by instant within days a
   assert.deepEqual(aligned([morning], [evening], 'clock'), [undefined]);
 });
 
-test('candles are asked for when others are stored or the clock has gone on, and not in a month that nobody asked for', () => {
-  const told = (now, version = 3, last = '2026-11-13') => ({ now, stored: [{ grain: '1d', first: '2004-06-01', last, version }] });
+test('candles are asked for when others are stored or the clock has gone on', () => {
+  const told = (now, version = 3, last = '2026-11-13') => ({ now, stored: [{ period: 'day', first: '2004-06-01', last, version }] });
   const before = told('2026-11-13T10:00:00+08:00');
   assert.equal(mayHaveNew(before, told('2026-11-13T10:00:50+08:00')), false);
   assert.equal(mayHaveNew(before, told('2026-11-13T10:00:10+08:00', 4)), true, 'something was imported');
   assert.equal(mayHaveNew(before, told('2026-11-13T10:01:00+08:00')), true, 'a minute later');
   assert.equal(mayHaveNew(before, told('2026-11-14T10:01:00+08:00')), false, 'nothing is stored of today');
-  assert.deepEqual(['2026-11-30T10:59:59-05:00', '2026-11-30T11:00:00-05:00'].map(monthOf), ['2026-11', '2026-12'], 'by the clock of Hong Kong');
 });
 
-test('a visit opens by itself only what costs nothing', () => {
-  const quota = { used: 1, limit: 3, remaining: 2, securities: [{ symbol: '700.HK' }] };
-  assert.deepEqual([isFree('700.HK', quota), isFree('1.HK', quota)], [true, false]);
-  assert.equal(firstFree(['1.HK', '700.HK'], quota), '700.HK');
-  assert.equal(firstFree(['1.HK'], { ...quota, limit: 100_000 }), '1.HK');
-  assert.equal(firstFree(['1.HK'], { ...quota, limit: null }), '1.HK');
-  const advice = chooseAdvice(parseLink('').view, { securities: [{ symbol: '1.HK', name_en: 'One' }] }, quota);
-  assert.match(advice.text, /1 of 3/);
-  assert.deepEqual(advice.links, [{ href: '/?symbol=1.HK', label: '1.HK One' }]);
+test('what nobody has asked for costs nothing', async () => {
+  const store = { 'chandler.symbol': '700.HK', 'chandler.studies': 'scale=log&ma=5,10' };
+  globalThis.localStorage = { getItem: (name) => store[name] ?? null };
+  const visit = visitOf('?period=5m&ma=20');
+  assert.deepEqual([visit.asked, formatLink(visit.view)], [undefined, '/?symbol=700.HK&period=5m&scale=log&ma=20']);
+  assert.deepEqual([visitOf('?symbol=1.HK').asked, formatLink(visitOf('?symbol=1.HK').view)], ['1.HK', '/?symbol=1.HK']);
+  assert.deepEqual([visitOf('?symbol=lamp').lost, visitOf('?symbol=lamp').view.symbol], ['lamp', undefined]);
+  delete globalThis.localStorage;
+  const asked = [];
+  const ask = async (path) => {
+    asked.push(new URLSearchParams(path.split('?')[1]).get('charge'));
+    return { data: { candlesticks: [], next: null } };
+  };
+  const unasked = new Feed({ ...visit.view, before: '2026-11-13' }, ask, false);
+  await unasked.open();
+  await unasked.firstAfter();
+  const wanted = new Feed(visit.view, ask);
+  await wanted.open();
+  await wanted.newer();
+  // By the clock, and not by the reader.
+  await wanted.newer(false);
+  assert.deepEqual(asked, ['no', 'no', null, null, 'no']);
 });
 
 test('what is on the screen can be asked for elsewhere', () => {

@@ -11,7 +11,7 @@ import { previewWords } from '../src/side/grid-form.js';
 import { statusWords } from '../src/side/grid-panel.js';
 import { Grids, stepWords, triggerWords } from '../src/side/grids.js';
 import { changedRule, dotsOf, fieldsOf, levelsOf, placeTriggers, ruleOf, startOf } from '../src/side/levels.js';
-import { Watchlists, moved, ordered } from '../src/side/watchlists.js';
+import { PORTION, Watchlists, moved, ordered } from '../src/side/watchlists.js';
 import { readOut } from '../src/readout.js';
 import { Trades } from '../src/trades.js';
 
@@ -258,6 +258,23 @@ test('changes of lists are sent one after the other, each to what the one before
     ['POST', '/v1/watchlist/pinned', { mode: 'add', securities: ['1.HK'] }],
     ['DELETE', `${path}?id=1001&purge=false`, undefined],
   ]);
+});
+
+test('the prices of a list are asked for in portions, and what has none stays without', async () => {
+  const [asked, told] = [[], []];
+  const ask = async (path) => {
+    const symbols = new URL(path, 'http://x').searchParams.get('symbols').split(',');
+    asked.push(symbols.length);
+    return { data: { secu_quote: symbols.filter((symbol) => symbol !== '2.HK').map((symbol) => ({ symbol, last_done: `${symbol.length}.5` })) } };
+  };
+  const lists = new Watchlists(ask, () => told.push('told'));
+  const securities = Array.from({ length: PORTION + 1 }, (_, at) => ({ symbol: `${at + 1}.HK` }));
+  await lists.quote({ securities });
+  assert.deepEqual(asked, [PORTION, 1]);
+  assert.deepEqual([lists.prices.get('1.HK'), lists.prices.get('2.HK'), lists.prices.get('201.HK')], ['4.5', undefined, '6.5']);
+  await lists.quote({ securities });
+  await lists.quote(undefined);
+  assert.equal(told.length, 1, 'the same prices are nothing new');
 });
 
 test('a refused change is told to whoever asked for it, and the next one goes on', async () => {

@@ -37,6 +37,12 @@ test('an article is headings, paragraphs, lists, quotes and code', () => {
     ['a\n***\nb', 'p(a) rule p(b)'],
     ['#no heading', 'p(#no heading)'],
     ['## Title ##', 'h2(Title)'],
+    ['# C#', 'h1(C#)'],
+    ['# ##', 'h1()'],
+    ['###', 'h3()'],
+    // A separator of lines that ends none.
+    ['# a\u2028b', 'h1(a\u2028b)'],
+    ['- a\u2028b', 'ul(a\u2028b)'],
     ['line\r\nnext', 'p(line next)'],
     ['`a * b` and snake_case_word and 2 * 3 * 4', 'p(code(a * b) and snake_case_word and 2 * 3 * 4)'],
     ['\\*not\\* _so_', 'p(*not* *so*)'],
@@ -55,14 +61,22 @@ test('HTML is text, and only addresses of the web are links', () => {
     ['[x](//example.com)', 'p([x](//example.com))'],
     ['[x](https://example.com/"onclick="a)', 'p([x](https://example.com/"onclick="a))'],
     ['[x](https://bank.example@evil.example)', 'p([x](https://bank.example@evil.example))'],
+    ['[x](https://:bank.example@evil.example)', 'p([x](https://:bank.example@evil.example))'],
+    ['[x](java\tscript:alert)', 'p([x](java\tscript:alert))'],
+    ['[x](\u0001javascript:alert)', 'p([x](\u0001javascript:alert))'],
+    ['[x](https:/\u200bexample.com)', 'p([x](https:/\u200bexample.com))'],
     ['[**bold**](https://example.com)', 'p(<https://example.com/ **bold**>)'],
   ]) assert.equal(shortOf(text), expected, text);
   assert.equal(webAddress('vbscript:x'), undefined);
 });
 
 test('however marks are heaped, the tree is flat and soon made', () => {
-  for (const heap of ['[', '*', '_', '`', '![', '> ', '](', '**a', '- ', '\\']) {
-    const text = heap.repeat(20_000 / heap.length);
+  const heaps = ['[', '*', '_', '`', '![', '> ', '](', '**a', '- ', '\\'].map((heap) => heap.repeat(20_000 / heap.length));
+  // Lines that are nearly a heading, an item, a rule or a break, which a careless expression would search for hours.
+  const spaces = ' '.repeat(19_900);
+  heaps.push(`#${spaces}\u2028x`, `# ${'#'.repeat(19_900)}x`, `-${spaces}\u2028x`, `${'* '.repeat(9_900)}x`, `a${spaces}b\nc`);
+  for (const text of heaps) {
+    const heap = JSON.stringify(text.slice(0, 9));
     const depth = (node) => 1 + Math.max(0, ...[...(node.inlines ?? []), ...(node.blocks ?? [])].map(depth));
     assert.ok(parseMarkdown(text).every((block) => depth(block) < 20), heap);
     assert.ok(inlinesOf(text).length <= 20_000, heap);
@@ -78,6 +92,12 @@ test('symbols that the topic is about are links, and so are addresses', () => {
   assert.equal(short('See https://example.com/a?b=1, or (https://example.com).'), 'See <https://example.com/a?b=1>, or (<https://example.com>).');
   assert.equal(short('javascript:alert(1) http://'), 'javascript:alert(1) http://');
   assert.deepEqual(symbolsIn('Of 00700.HK, AAPL.US and the rest.US'), ['700.HK', 'AAPL.US']);
+  // As the server does, which reads the same text (`mentions.rs`).
+  assert.deepEqual(symbolsIn('[700.HK](https://example.com/5.HK)'), ['700.HK', '5.HK']);
+  assert.deepEqual(symbolsIn('--700.HK, see-5.HK, 5.HK-'), ['700.HK', '5.HK']);
+  assert.equal(short('--700.HK', '700.HK'), '--[700.HK:700.HK]');
+  const heap = `http://${'.'.repeat(9_000)}a ${'-'.repeat(9_000)}`;
+  assert.equal(piecesOf(heap, new Set()).map((piece) => piece.text).join(''), heap);
   assert.deepEqual(wordsOf(' 700.HK, 5.HK，5.HK '), ['700.HK', '5.HK']);
 });
 

@@ -1,13 +1,19 @@
-//! Command 26: calculated indexes, those that follow from stored prices, shares and earnings. An index that does not is left empty, as the
+//! Command 26: calculated indexes, those that follow from stored prices, trades, shares and earnings. An index that does not is left empty, as the
 //! protocol has it for one that does not apply: nothing is estimated.
+
+use std::ops::RangeInclusive;
 
 use access::Permit;
 use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
-use market::{Date, DateSpan, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Turnover, parse_scaled};
+use market::{
+    Date, DateSpan, Floors, PRICE_UNIT, Period, Price, SecurityKind, Symbol, Timestamp, Turnover,
+    parse_scaled,
+};
 use store::{Reader, Security};
 use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse, Quote};
 
 use super::definition::{Command, Context, Subject};
+use super::intraday::{day_minutes, last_day, minutes};
 use super::quotes::quote;
 use super::symbols::symbols;
 use crate::caller::Caller;
@@ -19,6 +25,10 @@ const DAYS_BACK: usize = 270;
 /// Percent and other ratios have so many decimals.
 const RATIO_DECIMALS: u32 = 2;
 const SCALE: u32 = market::DECIMALS_MAX;
+/// In seconds.
+const FIVE_MINUTES: i64 = 300;
+/// The indexes that warrants do not have.
+const OF_NO_WARRANT: RangeInclusive<i32> = 6..=18;
 
 #[derive(Debug)]
 pub(crate) struct CalcIndexes {
@@ -85,6 +95,11 @@ struct Facts {
     day: Date,
     /// Closes of the days before, adjusted, the oldest first; empty if no index needs them.
     closes: Vec<(Date, Price)>,
+    /// The net inflow of the day, where its trades are stored and an index needs it.
+    flow: Option<Turnover>,
+    /// The price five minutes before the last one of the day, where an index needs it.
+    earlier: Option<Price>,
+    is_warrant: bool,
 }
 
 impl Facts {
@@ -115,21 +130,37 @@ impl Facts {
             let dated = days.candles.iter().map(|candle| (zone.date(candle.time), candle.close));
             closes = dated.filter(|(date, _)| *date < day).collect();
         }
+        let flow = match indexes.contains(&CalcIndex::CapitalFlow) {
+            true => day_flow(symbol, (day, floors), core, reader, as_of)?,
+            false => None,
+        };
+        let earlier = match indexes.contains(&CalcIndex::FiveMinutesChangeRate) {
+            true => five_minutes_before(symbol, (day, floors), core, reader, as_of)?,
+            false => None,
+        };
+        let security = reader.view().security(symbol)?;
+        let board = security.as_ref().and_then(|security| security.board.as_deref());
+        let kind = security.as_ref().and_then(|security| security.kind);
+        let kind = kind.unwrap_or_else(|| SecurityKind::presumed(symbol, board));
         let price = |text: &str| Price::parse(text).unwrap_or_default();
         Ok(Facts {
             last: price(&quote.last_done),
             previous: price(&quote.prev_close),
             high: price(&quote.high),
             low: price(&quote.low),
-            security: reader.view().security(symbol)?,
+            security,
             day,
             closes,
+            flow,
+            earlier,
+            is_warrant: kind == SecurityKind::Warrant,
         })
     }
 
     fn row(&self, quote: &Quote, indexes: &[CalcIndex]) -> Row {
         let mut row = Row { symbol: quote.symbol.clone(), ..Row::default() };
-        for index in indexes {
+        let applies = |index: &&CalcIndex| !(self.is_warrant && OF_NO_WARRANT.contains(&i32::from(**index)));
+        for index in indexes.iter().filter(applies) {
             match index {
                 CalcIndex::Volume => row.volume = quote.volume,
                 CalcIndex::LastDone => row.last_done.clone_from(&quote.last_done),
@@ -142,10 +173,14 @@ impl Facts {
                 CalcIndex::YtdChangeRate => row.ytd_change_rate = self.since(self.year_end()),
                 CalcIndex::FiveDayChangeRate => row.five_day_change_rate = self.since(self.days_before(5)),
                 CalcIndex::TenDayChangeRate => row.ten_day_change_rate = self.since(self.days_before(10)),
+                CalcIndex::FiveMinutesChangeRate => row.five_minutes_change_rate = self.since(self.earlier),
                 CalcIndex::HalfYearChangeRate => row.half_year_change_rate = self.since(self.half_year()),
                 CalcIndex::TurnoverRate => {
                     let shares = self.security.as_ref().and_then(|security| security.circulating_shares);
                     row.turnover_rate = percent(quote.volume, shares.unwrap_or(0));
+                }
+                CalcIndex::CapitalFlow => {
+                    row.capital_flow = self.flow.map(|flow| flow.text().to_string()).unwrap_or_default();
                 }
                 CalcIndex::TotalMarketValue => row.total_market_value = self.market_value(),
                 CalcIndex::PeTtmRatio => {
@@ -160,7 +195,7 @@ impl Facts {
                     row.dividend_ratio_ttm =
                         dividend.map(|dividend| percent(dividend, self.last.0)).unwrap_or_default();
                 }
-                // Warrants and options are not quoted, and the others need more than is stored.
+                // Those of warrants and options need their terms, the others more than is stored.
                 _ => {}
             }
         }
@@ -211,6 +246,44 @@ impl Facts {
         let (value, _) = parse_scaled(text.as_bytes(), SCALE).ok()?;
         i64::try_from(value).ok()
     }
+}
+
+/// The net inflow of a day so far, as the last line of command 24 has it; `None` if no trades of that day are stored.
+fn day_flow(
+    symbol: &Symbol,
+    (day, floors): (Date, Floors),
+    core: &Core,
+    reader: &mut Reader,
+    as_of: AsOf,
+) -> Result<Option<Turnover>, HistoryError> {
+    match core.history.capital_flow(reader, symbol, floors, as_of) {
+        Ok(flow) => Ok(flow.lines.last().filter(|_| flow.day == day).map(|(_, total)| *total)),
+        Err(
+            HistoryError::NoTrades(_)
+            | HistoryError::UnknownSecurity(_)
+            | HistoryError::NoCandles(_)
+            | HistoryError::Option(_),
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no such minutes.
+fn five_minutes_before(
+    symbol: &Symbol,
+    (day, floors): (Date, Floors),
+    core: &Core,
+    reader: &mut Reader,
+    as_of: AsOf,
+) -> Result<Option<Price>, HistoryError> {
+    let query = minutes(symbol, Sessions::Intraday, floors);
+    if last_day(&query, core, reader, as_of)? != Some(day) {
+        return Ok(None);
+    }
+    let answer = day_minutes(&query, day, core, reader, as_of)?;
+    let Some(newest) = answer.candles.last() else { return Ok(None) };
+    let until = Timestamp(newest.time.0 - FIVE_MINUTES);
+    Ok(answer.candles.iter().rfind(|candle| candle.time <= until).map(|candle| candle.close))
 }
 
 /// Whether an index compares with closes of earlier days.
@@ -269,6 +342,9 @@ mod tests {
             security,
             day: date("2026-11-13"),
             closes: closes.map(close).to_vec(),
+            flow: None,
+            earlier: None,
+            is_warrant: false,
         }
     }
 
@@ -315,6 +391,22 @@ mod tests {
             ..Row::default()
         };
         assert_eq!(all(&facts(Some(security))), wanted);
+    }
+
+    #[test]
+    fn a_warrant_has_its_price_and_none_of_the_indexes_of_shares() {
+        let flow = Some(Turnover(i128::from(-7 * PRICE_UNIT)));
+        assert_eq!(all(&Facts { flow, ..facts(None) }).capital_flow, "-7.000");
+        let wanted = Row {
+            symbol: "700.HK".to_owned(),
+            last_done: "200.000".to_owned(),
+            change_val: "40.000".to_owned(),
+            change_rate: "25.00".to_owned(),
+            volume: 1_000,
+            turnover: "200000.000".to_owned(),
+            ..Row::default()
+        };
+        assert_eq!(all(&Facts { flow, is_warrant: true, ..facts(None) }), wanted);
     }
 
     #[test]

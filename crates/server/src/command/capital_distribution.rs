@@ -30,7 +30,7 @@ impl Command for CapitalDistribution {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Trades(&self.symbol)
+        Subject::CapitalFlow(&self.symbol)
     }
 
     fn narrow(&mut self, _: &Caller, floors: FloorTable) {
@@ -42,7 +42,7 @@ impl Command for CapitalDistribution {
         let found = core.with_reader(|reader| {
             core.history.capital_distribution(reader, &symbol, floors, core.class_shares, core.as_of())
         });
-        let capital = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        let capital = found.map_err(|error: HistoryError| Refusal::from(error))?.in_thousandths();
         Ok(CapitalDistributionResponse {
             symbol: symbol.as_str().to_owned(),
             timestamp: capital.last.map_or(0, |at| at.0),

@@ -30,7 +30,7 @@ impl Command for CapitalFlow {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Trades(&self.symbol)
+        Subject::CapitalFlow(&self.symbol)
     }
 
     fn narrow(&mut self, _: &Caller, floors: FloorTable) {

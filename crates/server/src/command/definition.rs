@@ -67,6 +67,8 @@ pub(crate) enum Subject<'a> {
     Security(&'a Symbol),
     /// The single trades of one security.
     Trades(&'a Symbol),
+    /// The capital flow that is reckoned from them.
+    CapitalFlow(&'a Symbol),
     /// The prices of several securities; those that the account may not see are left out of the answer.
     Prices,
     /// No prices: answered to accounts of every region at every listener.

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use history::AsOf;
-use market::Timestamp;
+use market::{Market, Timestamp};
 use paper::PaperError;
 use store::Reader;
 use tokio::sync::Notify;
+use trading::statement::last_made_at;
 
 use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
@@ -27,7 +28,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(1);
 const TOGETHER_MAX: u32 = 1_024;
 
 pub(super) fn advance(core: &Arc<Core>) -> Job {
-    let (core, seen) = (core.clone(), AtomicI64::new(i64::MIN));
+    let (core, seen, past) = (core.clone(), AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN));
     let demand = core.listeners.sooner().clone();
     Job {
         name: JobName::PaperAccounts,
@@ -35,11 +36,12 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
         first_after: Duration::ZERO,
         every: LOOK_EVERY,
         demand,
-        work: Arc::new(move |_| look(&core, &seen)),
+        work: Arc::new(move |_| look(&core, &seen, &past)),
     }
 }
 
-fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
+/// `seen` is the version of the candles that accounts have been advanced by, `past` the last instant of statements that they have come past.
+fn look(core: &Core, seen: &AtomicI64, past: &AtomicI64) -> Result<Progress, JobError> {
     // No wake is planned during this run, so an order that is added meanwhile triggers another run.
     core.listeners.plan(None);
     let moment = core.paper_moment();
@@ -61,6 +63,13 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
     if has_come {
         // Only now: a run that fails before is made again.
         seen.store(version, Ordering::Release);
+    }
+    // Journals that have come past the instant of a statement are what it is made of: without this, the look that was begun by the same
+    // clock would have found them where they were.
+    let made_at = last_made_at(core.history.venues().of(Market::Hk).zone(), now);
+    let is_last = has_come || due.len() < TOGETHER_MAX as usize;
+    if !due.is_empty() && is_last && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
+        core.statements_due.notify_one();
     }
     let next = core.paper.next_wake()?;
     core.listeners.plan(next);

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use market::{Date, Price, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Visitor};
-use trading::{DecimalError, Percent, Quantity, parse_price};
+use trading::{DecimalError, Percent, Quantity, parse_exact_price, parse_price};
 
 use super::call::Call;
 use super::envelope::Problem;
@@ -64,6 +64,11 @@ impl Field {
 
     pub(crate) fn price(&self, name: &str) -> Result<Option<Price>, Problem> {
         self.decimal(name, parse_price)
+    }
+
+    /// A price that no check of a tick follows.
+    pub(crate) fn exact_price(&self, name: &str) -> Result<Option<Price>, Problem> {
+        self.decimal(name, parse_exact_price)
     }
 
     pub(crate) fn percent(&self, name: &str) -> Result<Option<Percent>, Problem> {

@@ -3,6 +3,7 @@
 use paper::{EquityHolding, StatementDocument, TradeSum};
 
 use super::labels::{self, Label, movement};
+use super::numbers::{grouped, with_currency};
 use super::sheet::{Align, Column, Sheet, Weight};
 use super::widths::is_latin;
 use crate::caller::Language;
@@ -71,8 +72,7 @@ impl Body {
             sheet.line(note, 9.0, Weight::Regular);
         }
         for section in &self.sections {
-            sheet.heading(section.heading);
-            sheet.table(&section.columns, &section.rows);
+            sheet.table(section.heading, &section.columns, &section.rows);
         }
     }
 }
@@ -118,36 +118,37 @@ fn assets(document: &StatementDocument, words: Words) -> Section {
         &asset.market_value,
         &asset.outstanding_amount,
         &asset.im_margin,
+        &asset.mm_margin,
     ];
     let mut row = vec![asset.currency.clone()];
-    row.extend(cells.into_iter().cloned());
-    row.extend([asset.mm_margin.clone(), asset.remark.clone()]);
-    Section {
-        heading: words.of(labels::ASSETS),
-        columns: vec![
-            words.left(labels::CURRENCY, 5.0),
-            words.right(labels::TOTAL, 9.0),
-            words.right(labels::LEDGER, 9.0),
-            words.right(labels::MARKET_VALUE, 9.0),
-            words.right(labels::OUTSTANDING, 9.0),
-            words.right(labels::INIT_MARGIN, 9.0),
-            words.right(labels::MAINTENANCE, 9.0),
-            words.left(labels::REMARK, 7.0),
-        ],
-        rows: vec![row],
+    row.extend(cells.map(|text| grouped(text)));
+    let mut columns = vec![
+        words.left(labels::CURRENCY, 5.5),
+        words.right(labels::TOTAL, 9.0),
+        words.right(labels::LEDGER, 9.0),
+        words.right(labels::MARKET_VALUE, 9.0),
+        words.right(labels::OUTSTANDING, 9.0),
+        words.right(labels::INIT_MARGIN, 9.0),
+        words.right(labels::MAINTENANCE, 9.0),
+    ];
+    // It is there where the sums are not.
+    if !asset.remark.is_empty() {
+        row.push(asset.remark.clone());
+        columns.push(words.left(labels::REMARK, 7.0));
     }
+    Section { heading: words.of(labels::ASSETS), columns, rows: vec![row] }
 }
 
 fn balances(document: &StatementDocument, words: Words) -> Section {
     let row = |line: &paper::AccountBalance| {
         vec![
             line.currency_code.clone(),
-            line.begin_amount.clone(),
-            line.change_amount.clone(),
-            line.ledger_amount.clone(),
-            line.settled_amount.clone(),
-            line.lock_amount.clone(),
-            line.accrued_interest.clone(),
+            grouped(&line.begin_amount),
+            grouped(&line.change_amount),
+            grouped(&line.ledger_amount),
+            grouped(&line.settled_amount),
+            grouped(&line.lock_amount),
+            grouped(&line.accrued_interest),
         ]
     };
     Section {
@@ -172,7 +173,7 @@ fn movements(document: &StatementDocument, words: Words) -> Section {
             change.date.clone(),
             words.movement(&change.kind),
             change.currency_code.clone(),
-            change.amount.clone(),
+            grouped(&change.amount),
             change.remark.clone(),
         ]
     };
@@ -191,33 +192,34 @@ fn movements(document: &StatementDocument, words: Words) -> Section {
 
 fn trades(sums: &[TradeSum], heading: Label, words: Words) -> Section {
     let row = |trade: &paper::Trade| {
-        let fees: Vec<String> = trade.fees.iter().map(|fee| format!("{} {}", fee.code, fee.amount)).collect();
+        let fees: Vec<String> =
+            trade.fees.iter().map(|fee| format!("{} {}", fee.code, grouped(&fee.amount))).collect();
         vec![
             trade.trade_date.clone(),
             trade.settle_date.clone(),
             trade.contract_no.clone(),
             words.movement(&trade.direction),
             trade.code.clone(),
-            trade.trade_quantity.clone(),
-            trade.trade_price.clone(),
-            trade.trade_amount.clone(),
+            grouped(&trade.trade_quantity),
+            grouped(&trade.trade_price),
+            grouped(&trade.trade_amount),
             fees.join(", "),
-            format!("{} {}", trade.clear_amount, trade.currency_code),
+            with_currency(&trade.clear_amount, &trade.currency_code),
         ]
     };
     Section {
         heading: words.of(heading),
         columns: vec![
-            words.left(labels::DATE, 6.0),
-            words.left(labels::SETTLES, 6.0),
-            words.left(labels::ORDER, 8.0),
-            words.left(labels::SIDE, 4.0),
+            words.left(labels::DATE, 6.6),
+            words.left(labels::SETTLES, 6.6),
+            words.left(labels::ORDER, 7.2),
+            words.left(labels::SIDE, 3.8),
             words.left(labels::CODE, 6.0),
-            words.right(labels::QUANTITY, 5.0),
-            words.right(labels::PRICE, 5.0),
-            words.right(labels::AMOUNT, 7.0),
-            words.left(labels::FEES, 14.0),
-            words.right(labels::NET, 9.0),
+            words.right(labels::QUANTITY, 5.6),
+            words.right(labels::PRICE, 5.4),
+            words.right(labels::AMOUNT, 7.4),
+            words.left(labels::FEES, 12.0),
+            words.right(labels::NET, 9.4),
         ],
         rows: sums.iter().flat_map(|sum| &sum.trades).map(row).collect(),
     }
@@ -229,12 +231,12 @@ fn holdings(document: &StatementDocument, words: Words) -> Section {
         vec![
             line.code.clone(),
             words.name(line),
-            line.begin_quantity.clone(),
-            line.change_quantity.clone(),
-            line.ledger_quantity.clone(),
-            line.close_price.clone(),
-            format!("{} {}", line.market_value, line.currency_code),
-            line.cost_price.clone(),
+            grouped(&line.begin_quantity),
+            grouped(&line.change_quantity),
+            grouped(&line.ledger_quantity),
+            grouped(&line.close_price),
+            with_currency(&line.market_value, &line.currency_code),
+            grouped(&line.cost_price),
             format!("{} / {}", line.im_ratio, line.mm_ratio),
         ]
     };
@@ -262,7 +264,7 @@ fn holding_changes(document: &StatementDocument, words: Words) -> Section {
             change.date.clone(),
             change.code.clone(),
             words.movement(&change.kind),
-            change.quantity.clone(),
+            grouped(&change.quantity),
             change.remark.clone(),
         ]
     };
@@ -286,9 +288,9 @@ fn corporate(document: &StatementDocument, words: Words) -> Section {
             words.movement(&corp.kind),
             corp.ex_date.clone(),
             corp.pay_date.clone(),
-            corp.entitled_quantity.clone(),
-            format!("{} {}", corp.cash_amount, corp.currency_code),
-            corp.share_quantity.clone(),
+            grouped(&corp.entitled_quantity),
+            with_currency(&corp.cash_amount, &corp.currency_code),
+            grouped(&corp.share_quantity),
             words.movement(&corp.status),
         ]
     };
@@ -313,13 +315,13 @@ fn locks(document: &StatementDocument, words: Words) -> Section {
     let cash = document.account_balance_lock_sums.iter().flat_map(|sum| {
         let currency = sum.currency_code.clone();
         sum.account_balance_locks.iter().map(move |lock| {
-            let amount = format!("{} {currency}", lock.amount);
+            let amount = with_currency(&lock.amount, &currency);
             vec![lock.contract_no.clone(), lock.code.clone(), amount, String::new()]
         })
     });
     let shares =
         document.equity_holding_lock_sums.iter().flat_map(|sum| &sum.equity_holding_locks).map(|lock| {
-            vec![lock.contract_no.clone(), lock.code.clone(), String::new(), lock.quantity.clone()]
+            vec![lock.contract_no.clone(), lock.code.clone(), String::new(), grouped(&lock.quantity)]
         });
     Section {
         heading: words.of(labels::LOCKS),
@@ -339,10 +341,10 @@ fn interests(document: &StatementDocument, words: Words) -> Section {
             line.date.clone(),
             words.movement(&line.kind),
             line.currency_code.clone(),
-            line.balance.clone(),
+            grouped(&line.balance),
             line.days.clone(),
             line.rate.clone(),
-            line.amount.clone(),
+            grouped(&line.amount),
         ]
     };
     Section {

@@ -54,6 +54,10 @@ impl FontFile {
         }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The face of a collection that has the forms of a language, or else its first.
     pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
         let unfit = || PdfError::Unfit { path: self.path.clone() };

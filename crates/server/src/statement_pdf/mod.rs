@@ -7,10 +7,11 @@ mod body;
 mod error;
 mod font;
 mod labels;
+mod numbers;
 mod sheet;
 mod widths;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use paper::StatementDocument;
 
@@ -27,6 +28,13 @@ pub fn statement_pdf(
     font: Option<&Path>,
 ) -> Result<Vec<u8>, PdfError> {
     typeset(document, Language::parse(language), font)
+}
+
+/// The font that Chinese would be set in: the operator's file, if there is one, or one of the usual ones; else what is wrong.
+pub fn statement_font(named: Option<&Path>) -> Result<PathBuf, PdfError> {
+    let file = FontFile::find(named)?;
+    file.face(Language::ZhCn)?;
+    Ok(file.path().to_owned())
 }
 
 pub(crate) fn typeset(
@@ -80,7 +88,7 @@ mod tests {
         let pdf = typeset(&document(), Language::En, Some(Path::new("/nowhere.ttf"))).unwrap();
         assert!(pdf.starts_with(b"%PDF-1.") && pdf.ends_with(b"%%EOF"));
         let text = inflated(&pdf);
-        for part in ["Daily statement", "438875.25", "700.HK", "-61124.75", "1 / 1"] {
+        for part in ["Daily statement", "438,875.25", "700.HK", "-61,124.75 HKD", "Maintenance", "1 / 1"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
@@ -106,6 +114,32 @@ mod tests {
         assert!(told().starts_with("cannot read the font "), "{}", told());
         std::fs::write(&path, b"not a font").unwrap();
         assert!(told().ends_with("font.ttf is no font that can be embedded"), "{}", told());
+        assert_eq!(statement_font(Some(&path)).unwrap_err().to_string(), told());
+        assert!(statement_font(None).unwrap().is_file(), "`setup.sh` installs one");
+    }
+
+    #[test]
+    fn long_names_and_fees_go_on_in_the_next_line_as_large_as_the_rest() {
+        let mut document = document();
+        let trade = &mut document.stock_trade_sums[0].trades[0];
+        let fee = trade.fees[0].clone();
+        trade.fees = ["PLATFORM", "STAMP_DUTY", "TRADING_FEE", "SFC_LEVY", "AFRC_LEVY", "SETTLEMENT"]
+            .map(|code| paper::StatementFee { code: code.to_owned(), ..fee.clone() })
+            .to_vec();
+        let holding = &mut document.equity_holding_sums[0].equity_holdings[0];
+        holding.name = "Lamp and Wick Holdings of the Northern Territories".to_owned();
+        let text = inflated(&typeset(&document, Language::En, None).unwrap());
+        // Each is a text of its own now, in the size of every other.
+        for part in
+            ["(PLATFORM 84.75,)", "(TRADING_FEE 84.75,)", "(SETTLEMENT 84.75)", "(Northern Territories)"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let is_small = |line: &str| {
+            let size = line.strip_suffix(" Tf").and_then(|font| font.rsplit(' ').next());
+            size.and_then(|size| size.parse::<f32>().ok()).is_some_and(|size| size < 7.0)
+        };
+        assert!(!text.lines().any(is_small), "{text}");
     }
 
     #[test]

@@ -13,8 +13,16 @@ const MARGIN: f32 = 40.0;
 const TOP: f32 = HEIGHT - MARGIN;
 const BOTTOM: f32 = MARGIN + 20.0;
 const LINE: f32 = 12.0;
+/// Between the lines of one cell.
+const CELL_LINE: f32 = 9.5;
+/// Lines of one cell at most, so that a row always fits onto a page.
+const CELL_LINES_MAX: usize = 40;
 const SIZE: f32 = 8.0;
-const PADDING: f32 = 3.0;
+/// A word that is too wide is set in smaller letters down to this, and broken only then.
+const SIZE_MIN: f32 = 6.0;
+/// By how much a line may be too wide: what was made to fit is not broken because of a rounded number.
+const SLACK: f32 = 0.01;
+const PADDING: f32 = 3.5;
 const REGULAR: Name<'static> = Name(b"F1");
 const BOLD: Name<'static> = Name(b"F2");
 const CHINESE: Name<'static> = Name(b"F3");
@@ -58,63 +66,94 @@ impl<'a> Sheet<'a> {
         Sheet { face, full: Vec::new(), page: Content::new(), y: TOP }
     }
 
-    /// A line of its own.
+    /// A line of its own, or several of them where it is too long for one.
     pub(super) fn line(&mut self, text: &str, size: f32, weight: Weight) {
-        self.make_room(size + 4.0);
-        self.y -= size + 4.0;
-        self.text((MARGIN, self.y), text, (size, weight));
+        let lines = wrapped(text, WIDTH - 2.0 * MARGIN, |part| self.measured(part, (size, weight)));
+        for line in lines.iter().take(CELL_LINES_MAX) {
+            self.make_room(size + 4.0);
+            self.y -= size + 4.0;
+            self.text((MARGIN, self.y), line, (size, weight));
+        }
     }
 
     pub(super) fn gap(&mut self, height: f32) {
         self.y -= height;
     }
 
-    /// The heading of a section, with room for some of it below.
-    pub(super) fn heading(&mut self, text: &str) {
-        self.make_room(5.0 * LINE);
+    /// A section: its heading and a table. Both are repeated on every page.
+    pub(super) fn table(&mut self, heading: &str, columns: &[Column], rows: &[Vec<String>]) {
+        // With room for some rows below.
+        self.make_room(8.0 * LINE);
         self.gap(LINE);
-        self.line(text, 10.0, Weight::Bold);
-        self.gap(3.0);
-    }
-
-    /// A table. Its headings are repeated on every page.
-    pub(super) fn table(&mut self, columns: &[Column], rows: &[Vec<String>]) {
-        self.table_head(columns);
+        self.table_head(heading, columns);
         for row in rows {
-            if self.y - LINE < BOTTOM {
+            let texts = columns.iter().zip(row);
+            let cells: Vec<Cell> = texts
+                .map(|(column, text)| {
+                    let room = room(columns, *column);
+                    match column.align {
+                        Align::Left => self.wrapped_cell(text, room, Weight::Regular),
+                        Align::Right => self.shrunk_cell(text, room),
+                    }
+                })
+                .collect();
+            if self.y - height(&cells) < BOTTOM {
                 self.new_page();
-                self.table_head(columns);
+                self.table_head(heading, columns);
             }
-            self.y -= LINE;
-            self.row(columns, row.iter().map(String::as_str), Weight::Regular);
+            self.row(columns, &cells, Weight::Regular);
         }
         self.rule(0.5);
     }
 
-    fn table_head(&mut self, columns: &[Column]) {
-        self.make_room(3.0 * LINE);
-        self.y -= LINE;
-        let y = self.y;
-        self.page.set_fill_gray(0.92).rect(MARGIN, y - 3.0, WIDTH - 2.0 * MARGIN, LINE).fill_nonzero();
+    fn table_head(&mut self, heading: &str, columns: &[Column]) {
+        self.line(heading, 10.0, Weight::Bold);
+        self.gap(3.0);
+        let cells: Vec<Cell> = columns
+            .iter()
+            .map(|column| self.wrapped_cell(column.heading, room(columns, *column), Weight::Bold))
+            .collect();
+        let height = height(&cells);
+        let foot = self.y - height - 3.0;
+        self.page.set_fill_gray(0.92).rect(MARGIN, foot, WIDTH - 2.0 * MARGIN, height).fill_nonzero();
         self.page.set_fill_gray(0.0);
-        self.row(columns, columns.iter().map(|column| column.heading), Weight::Bold);
+        self.row(columns, &cells, Weight::Bold);
     }
 
-    fn row<'t>(&mut self, columns: &[Column], cells: impl Iterator<Item = &'t str>, weight: Weight) {
-        let parts: f32 = columns.iter().map(|column| column.part).sum();
+    /// What is too wide goes on in the next line.
+    fn wrapped_cell(&self, text: &str, room: f32, weight: Weight) -> Cell {
+        let widest =
+            words(text).map(|word| self.measured(word.trim_end(), (SIZE, weight))).fold(0.0, f32::max);
+        let size = if widest > room { (SIZE * room / widest).max(SIZE_MIN) } else { SIZE };
+        let mut lines = wrapped(text, room, |part| self.measured(part, (size, weight)));
+        lines.truncate(CELL_LINES_MAX);
+        Cell { lines, size }
+    }
+
+    /// A number that is too wide is set smaller, never broken or cut: one without its last digits is a wrong one.
+    fn shrunk_cell(&self, text: &str, room: f32) -> Cell {
+        let needed = self.measured(text, (SIZE, Weight::Regular));
+        let size = if needed > room { SIZE * room / needed } else { SIZE };
+        Cell { lines: vec![text.to_owned()], size }
+    }
+
+    fn row(&mut self, columns: &[Column], cells: &[Cell], weight: Weight) {
         let mut x = MARGIN;
         for (column, cell) in columns.iter().zip(cells) {
-            let width = (WIDTH - 2.0 * MARGIN) * column.part / parts.max(1.0);
-            let (room, needed) = (width - 2.0 * PADDING, self.measured(cell, SIZE));
-            // What is too wide is set smaller, never cut: a number without its last digits is a wrong one.
-            let size = if needed > room { SIZE * room / needed } else { SIZE };
-            let indent = match column.align {
-                Align::Left => PADDING,
-                Align::Right => (width - PADDING - needed.min(room)).max(PADDING),
-            };
-            self.text((x + indent, self.y), cell, (size, weight));
+            let width = width(columns, *column);
+            let mut y = self.y - LINE;
+            for line in &cell.lines {
+                let needed = self.measured(line, (cell.size, weight));
+                let indent = match column.align {
+                    Align::Left => PADDING,
+                    Align::Right => (width - PADDING - needed).max(PADDING),
+                };
+                self.text((x + indent, y), line, (cell.size, weight));
+                y -= CELL_LINE;
+            }
             x += width;
         }
+        self.y -= height(cells);
     }
 
     fn rule(&mut self, gap: f32) {
@@ -135,8 +174,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// The width of a text in points.
-    fn measured(&self, text: &str, size: f32) -> f32 {
-        let latin = |letter| f32::from(widths::width(letter));
+    fn measured(&self, text: &str, (size, weight): (f32, Weight)) -> f32 {
+        let latin = |letter| match weight {
+            Weight::Regular => f32::from(widths::width(letter)),
+            Weight::Bold => f32::from(widths::bold_width(letter)),
+        };
         let width = |letter: char| match &self.face {
             _ if widths::is_latin(letter) => latin(letter),
             Some(face) => face.width(letter).unwrap_or_else(|| latin(UNKNOWN)),
@@ -193,7 +235,7 @@ impl<'a> Sheet<'a> {
             (1..).zip(pages.into_iter().zip(ids(PAGES).zip(ids(PAGES + 1))))
         {
             let foot = format!("{number} / {count}");
-            let x = WIDTH - MARGIN - self.measured(&foot, SIZE);
+            let x = WIDTH - MARGIN - self.measured(&foot, (SIZE, Weight::Regular));
             let runs = self.runs(&foot);
             draw(&mut content, (x, MARGIN - SIZE), &runs, (SIZE, Weight::Regular));
             let drawn = packed(content.finish().as_slice());
@@ -216,6 +258,60 @@ impl<'a> Sheet<'a> {
     }
 }
 
+/// A text of a table as it is set.
+struct Cell {
+    lines: Vec<String>,
+    size: f32,
+}
+
+/// The height of a row is that of its longest cell.
+fn height(cells: &[Cell]) -> f32 {
+    let of_cell = |cell: &Cell| LINE + cell.lines.iter().skip(1).map(|_| CELL_LINE).sum::<f32>();
+    cells.iter().map(of_cell).fold(LINE, f32::max)
+}
+
+fn width(columns: &[Column], column: Column) -> f32 {
+    let parts: f32 = columns.iter().map(|column| column.part).sum();
+    (WIDTH - 2.0 * MARGIN) * column.part / parts.max(1.0)
+}
+
+/// What the text of a column may take.
+fn room(columns: &[Column], column: Column) -> f32 {
+    width(columns, column) - 2.0 * PADDING
+}
+
+/// The parts of a text between which a line may end: after spaces and Chinese characters.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(|letter: char| letter == ' ' || !widths::is_latin(letter))
+}
+
+/// A text in lines of at most a width, broken between words, and within one only where that alone is too wide.
+fn wrapped(text: &str, room: f32, measured: impl Fn(&str) -> f32) -> Vec<String> {
+    if measured(text) <= room {
+        return vec![text.to_owned()];
+    }
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in words(text) {
+        let fits = |line: &str, more: &str| measured(&format!("{line}{more}")) <= room + SLACK;
+        if !line.is_empty() && !fits(&line, word.trim_end()) {
+            lines.push(std::mem::take(&mut line));
+        }
+        if fits(&line, word.trim_end()) {
+            line.push_str(word);
+            continue;
+        }
+        for letter in word.chars() {
+            if !line.is_empty() && !fits(&line, &letter.to_string()) {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(letter);
+        }
+    }
+    lines.push(line);
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 fn draw(page: &mut Content, (x, y): (f32, f32), runs: &[Run], (size, weight): (f32, Weight)) {
     let latin = if weight == Weight::Bold { BOLD } else { REGULAR };
     page.begin_text().set_text_matrix([1.0, 0.0, 0.0, 1.0, x, y]);
@@ -233,4 +329,44 @@ enum Run {
     Latin(Vec<u8>),
     /// Numbers of glyphs, two bytes each.
     Chinese(Vec<u8>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every character is as wide as any other.
+    fn lines(text: &str, room: f32) -> Vec<String> {
+        wrapped(text, room, |part| part.chars().map(|_| 1.0_f32).sum())
+    }
+
+    #[test]
+    fn what_is_too_wide_goes_on_in_the_next_line_and_nothing_is_lost() {
+        assert_eq!(lines("Maintenance margin", 12.0), ["Maintenance", "margin"]);
+        assert_eq!(lines("Maintenance margin", 18.0), ["Maintenance margin"]);
+        assert_eq!(lines("PLATFORM 15.00, STAMP_DUTY 31.00", 16.0), ["PLATFORM 15.00,", "STAMP_DUTY 31.00"]);
+        assert_eq!(lines("灯芯控股有限公司 A", 5.0), ["灯芯控股有", "限公司 A"]);
+        assert_eq!(lines("to incomprehensibilities", 8.0), ["to", "incompre", "hensibil", "ities"]);
+        assert_eq!(lines("日", 0.5), ["日"], "one character is there, whatever the room");
+        assert_eq!(lines("", 5.0), [""]);
+    }
+
+    #[test]
+    fn a_heading_has_the_room_that_its_bold_letters_need() {
+        let sheet = Sheet::new(None);
+        let [regular, bold] = [Weight::Regular, Weight::Bold]
+            .map(|weight| sheet.measured("Maintenance margin", (SIZE, weight)));
+        assert!(bold > regular, "{bold} {regular}");
+        // Every column of a table is as high as its longest cell.
+        let cells =
+            [sheet.wrapped_cell("a", 50.0, Weight::Regular), sheet.wrapped_cell("a b", 5.0, Weight::Bold)];
+        assert_eq!(height(&cells), LINE + CELL_LINE);
+        let date = sheet.wrapped_cell("2026-03-18", 37.0, Weight::Regular);
+        assert!(
+            date.lines == ["2026-03-18"] && date.size < SIZE,
+            "a word is set smaller before it is broken"
+        );
+        let number = sheet.shrunk_cell("123,456,789.00", 20.0);
+        assert!(number.lines == ["123,456,789.00"] && number.size < SIZE);
+    }
 }

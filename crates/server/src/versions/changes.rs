@@ -27,6 +27,8 @@ pub(super) enum Effect {
     Parameter { of: Endpoint, name: &'static str },
     /// It is taken in a field of the body.
     Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
+    /// Quantities in a field of the body may have a fraction.
+    Fractions { of: &'static [Endpoint], field: &'static str },
     /// Options take orders of other types than these.
     OptionOrders { of: &'static [Endpoint], only: &'static [&'static str] },
     /// Fields that had another form before. A path has the names of lists, each with `[].` behind it.
@@ -171,7 +173,12 @@ pub(super) const CHANGES: &[Change] = &[
         3,
         25,
         "Community topics and replies",
-        &[Effect::Endpoints(&[all("/v1/content/topics*"), all("/content/topics*")])],
+        &[Effect::Endpoints(&[
+            all("/v1/content/topics*"),
+            all("/content/topics*"),
+            all("/v1/content/{symbol}/topics"),
+            all("/content/{symbol}/topics"),
+        ])],
     ),
     on(
         2025,
@@ -202,6 +209,8 @@ pub(super) const CHANGES: &[Change] = &[
                 &["cash_max_qty", "margin_max_qty"],
             ),
             whole(&[Source::Event(ORDER_EVENT)], &["submitted_quantity", "executed_quantity", "last_share"]),
+            Effect::Fractions { of: &SUBMISSIONS, field: "submitted_quantity" },
+            Effect::Fractions { of: &SUBMISSIONS, field: "quantity" },
         ],
     ),
     on(
@@ -320,7 +329,12 @@ pub(super) const CHANGES: &[Change] = &[
         "Capital flow and capital distribution of the day (commands 24 and 25)",
         &[
             Effect::Commands(&[command::CAPITAL_FLOW, command::CAPITAL_DISTRIBUTION]),
-            Effect::Endpoints(&[post("/quote/capital-flow"), post("/quote/capital-distribution")]),
+            Effect::Endpoints(&[
+                post("/quote/capital-flow"),
+                post("/quote/capital-distribution"),
+                get("/v1/quote/capital-flow"),
+                get("/v1/quote/capital-distribution"),
+            ]),
         ],
     ),
 ];

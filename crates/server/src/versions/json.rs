@@ -34,6 +34,16 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
 }
 
+/// Whether a number, or a text that is one, has more than zeros behind its point.
+pub(super) fn has_fraction(value: &Value) -> bool {
+    let number = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return false,
+    };
+    number.split_once('.').is_some_and(|(_, rest)| rest.bytes().any(|digit| digit != b'0'))
+}
+
 fn is_option(row: &Value) -> bool {
     let symbol = row.get("symbol").and_then(Value::as_str).unwrap_or_default();
     symbol.parse().is_ok_and(|symbol: Symbol| symbol.is_us_option())
@@ -49,6 +59,18 @@ mod tests {
     fn check(mut value: Value, path: &str, before: Before, wanted: &Value) {
         undo(&mut value, path, before);
         assert_eq!(value, *wanted);
+    }
+
+    #[test]
+    fn a_number_with_a_fraction_is_known_in_either_form() {
+        for value in [json!("0.5"), json!(0.5), json!("100.010"), json!(" 1.5")] {
+            assert!(has_fraction(&value), "{value}");
+        }
+        for value in
+            [json!("100"), json!(100), json!("100.0"), json!("100."), json!(1.0), json!(""), json!(null)]
+        {
+            assert!(!has_fraction(&value), "{value}");
+        }
     }
 
     #[test]

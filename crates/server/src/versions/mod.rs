@@ -80,7 +80,7 @@ impl Dated {
     /// Whether the body of a request has only what was taken then; otherwise the name of what was not.
     pub(crate) fn body(self, method: &str, path: &str, body: &[u8]) -> Result<(), (String, NotYet)> {
         let concerns = |effect: &&Effect| match effect {
-            Effect::Word { of, .. } | Effect::OptionOrders { of, .. } => {
+            Effect::Word { of, .. } | Effect::Fractions { of, .. } | Effect::OptionOrders { of, .. } => {
                 of.iter().any(|endpoint| endpoint.is(method, path))
             }
             _ => false,
@@ -94,6 +94,9 @@ impl Dated {
         for change in self.later() {
             let refused = change.effects.iter().filter(concerns).find_map(|effect| match effect {
                 Effect::Word { field, word, .. } if text(field) == *word => Some(format!("{field} {word}")),
+                Effect::Fractions { field, .. } if fields.get(*field).is_some_and(json::has_fraction) => {
+                    Some(format!("{field} with a fraction"))
+                }
                 Effect::OptionOrders { only, .. } if !only.contains(&text("order_type")) => {
                     let is_option = text("symbol").parse().is_ok_and(|symbol: Symbol| symbol.is_us_option());
                     is_option.then(|| format!("order_type {} of an option", text("order_type")))

@@ -29,6 +29,19 @@ fn a_change_is_there_on_its_day_and_not_the_day_before() {
     assert!(early.endpoint("GET", "/v1/trade/order").is_err());
     assert_eq!(early.endpoint("DELETE", "/v1/trade/order"), Ok(()));
     assert_eq!(early.endpoint("GET", "/v1/trade/order/today"), Ok(()));
+    // Every form in which something is asked for has its day.
+    for (date, path) in [
+        ("2022-06-15", "/v1/quote/capital-flow"),
+        ("2022-06-15", "/v1/quote/capital-distribution"),
+        ("2023-11-03", "/v1/quote/history-candlesticks"),
+        ("2026-03-25", "/v1/content/{symbol}/topics"),
+        ("2026-03-25", "/content/{symbol}/topics"),
+        ("2026-03-25", "/content/topics/mine"),
+    ] {
+        let day: Date = date.parse().unwrap();
+        assert_eq!(Dated { as_of: day }.endpoint("GET", path), Ok(()), "{path}");
+        assert!(Dated { as_of: day.yesterday().unwrap() }.endpoint("GET", path).is_err(), "{path}");
+    }
     for (date, number, is_there) in [
         ("2023-11-02", 27, false),
         ("2023-11-03", 27, true),
@@ -94,6 +107,14 @@ fn a_word_that_was_not_there_is_refused_where_it_was_sent() {
     let stock = body(json!({"symbol": "AAPL.US", "order_type": "MO"}));
     assert_eq!(dated("2023-04-10").body("POST", "/v1/trade/order", &stock), Ok(()));
     assert_eq!(dated("2023-04-10").body("POST", "/v1/trade/order", b"{"), Ok(()));
+    let half = body(json!({"symbol": "AAPL.US", "order_type": "LO", "submitted_quantity": "0.5"}));
+    let (what, _) = dated("2024-10-08").body("POST", "/v1/trade/order", &half).unwrap_err();
+    assert_eq!(what, "submitted_quantity with a fraction");
+    assert_eq!(dated("2024-10-09").body("POST", "/v1/trade/order", &half), Ok(()));
+    let half = body(json!({"order_id": "7", "quantity": 1.5}));
+    assert!(dated("2024-10-08").body("PUT", "/v1/trade/order", &half).is_err());
+    let whole = body(json!({"symbol": "AAPL.US", "order_type": "LO", "submitted_quantity": "100.0"}));
+    assert_eq!(dated("2024-10-08").body("POST", "/v1/trade/order", &whole), Ok(()));
 }
 
 #[test]

@@ -45,6 +45,13 @@ pub struct Counts {
     pub blocks: u64,
     pub candles: u64,
     pub accounts: u64,
+    /// Left out where there are none, as by programs that did not know any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trades: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

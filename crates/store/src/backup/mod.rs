@@ -215,7 +215,7 @@ impl Backup<'_> {
             files.push(accounts.copy_to(partial, watch)?);
         }
         let key = self.key(partial, &mut files)?;
-        let counts = count(partial, files.iter().any(|file| file.name == Part::Accounts))?;
+        let counts = count(partial, &files)?;
         let manifest = Manifest::new(self.chandler, self.now.to_string(), files, key, counts);
         let path = partial.join(manifest::FILE);
         let text = manifest
@@ -332,7 +332,11 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     }
 }
 
-fn count(dir: &Path, has_accounts: bool) -> Result<Counts, BackupError> {
+/// The schema of the candles since which there are trades.
+const TRADES_SCHEMA: i64 = 5;
+
+fn count(dir: &Path, files: &[PartEntry]) -> Result<Counts, BackupError> {
+    let schema = |part: Part| files.iter().find(|file| file.name == part).and_then(|file| file.schema);
     let db = Db::open(&dir.join(Part::Candles.file_name()), Role::Reader)?;
     let mut counts = db.one(sql::RAW_TOTALS, [], |row| {
         Ok(Counts {
@@ -340,9 +344,13 @@ fn count(dir: &Path, has_accounts: bool) -> Result<Counts, BackupError> {
             candles: natural(row, 1)?,
             blocks: natural(row, 2)?,
             accounts: 0,
+            trades: 0,
         })
     })?;
-    if has_accounts {
+    if schema(Part::Candles) >= Some(TRADES_SCHEMA) {
+        counts.trades = db.one(crate::trade_sql::RAW_TOTAL, [], |row| natural(row, 0))?;
+    }
+    if schema(Part::Accounts).is_some() {
         let db = Db::open(&dir.join(Part::Accounts.file_name()), Role::Reader)?;
         counts.accounts = db.one(settle::COUNT_ACCOUNTS, [], |row| natural(row, 0))?;
     }

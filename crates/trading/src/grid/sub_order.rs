@@ -98,7 +98,8 @@ pub(super) fn of_trigger(
     let price = match grid.depth(side) {
         0 if grid.sub_order_type(side) == OrderType::Market => None,
         0 => Some(origin.price),
-        level => Some(depth_price(mark, level, side, ticks)),
+        // Some ticks below a price of few ticks there is no price any more.
+        level => Some(depth_price(mark, level, side, ticks).max(ticks.tick(mark))),
     };
     let terms = grid.terms(side, quantity, price);
     let accepted = born(account, scene, terms, origin).map_err(Skip::for_refusal)?;

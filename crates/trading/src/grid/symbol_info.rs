@@ -5,6 +5,7 @@ use market::{Market, Price, Symbol};
 use crate::account::Account;
 use crate::checks::check_symbol;
 use crate::currency::Currency;
+use crate::order::PRINTED_DECIMALS;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::scene::Scene;
@@ -49,7 +50,7 @@ pub fn grid_symbol_info(
         last_done: scene.mark(symbol),
         lot: security.lot,
         currency: security.currency,
-        decimals: security.decimals,
+        decimals: PRINTED_DECIMALS,
         ticks: ticks.bands().map(|(over, to, tick)| TickBand { over, to, tick }).collect(),
         is_granted: account.has_agreed,
         has_extended_hours: symbol.market() == Market::Us,

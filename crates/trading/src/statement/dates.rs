@@ -16,6 +16,14 @@ pub fn made_at(zone: &Zone, date: Date) -> Timestamp {
     zone.instant(date.tomorrow().unwrap_or(date), MADE_AT_S)
 }
 
+/// The last instant up to another at which a statement is made.
+pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
+    let today = zone.date(now);
+    let yesterday = today.yesterday().unwrap_or(today);
+    let of_yesterday = made_at(zone, yesterday);
+    if of_yesterday > now { made_at(zone, yesterday.yesterday().unwrap_or(yesterday)) } else { of_yesterday }
+}
+
 /// An entry and the date whose statement has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dated<'a> {

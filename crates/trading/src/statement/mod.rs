@@ -10,7 +10,7 @@ mod lines;
 mod reckon;
 mod sections;
 
-pub use dates::made_at;
+pub use dates::{last_made_at, made_at};
 pub use lines::{
     AssetLine, CashLine, CashLock, CorporateKind, CorporateLine, FlowLine, HoldingLine, InterestKind,
     InterestLine, ShareChange, ShareLine, ShareLock, Statement, StatementKind, TradeLine,

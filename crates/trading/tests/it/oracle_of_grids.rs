@@ -178,16 +178,30 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     crate::common::triggers(&outcome.entries).into_iter().chain(closed).collect()
 }
 
+/// Lets the candles of a session arrive together, so many at a time: what they trigger does not depend on it.
+fn gather(candles: &mut [ActingCandle], together: usize) {
+    let lane = |acting: &ActingCandle| (acting.day, acting.candle.session, acting.is_tail);
+    for session in candles.chunk_by_mut(|a, b| lane(a) == lane(b)) {
+        for group in session.chunks_mut(together) {
+            let Some(at) = group.last().map(|last| last.at) else { continue };
+            group.iter_mut().for_each(|acting| acting.at = at);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn triggers_are_those_of_a_plain_loop(minutes in minutes(), wish in wish()) {
+    fn triggers_are_those_of_a_plain_loop(minutes in minutes(), wish in wish(), together in 1..4usize) {
         let mut store = store(&minutes);
         store.actions.clear();
         let now = instant(wish.window, wish.second);
         let none = Vec::new();
         let of = symbol(["700.HK", "5.HK", "AAPL.US"][wish.of]);
+        if let Some(candles) = store.candles.get_mut(&of) {
+            gather(candles, together);
+        }
         let expected = expected(&wish, store.candles.get(&of).unwrap_or(&none), now);
         prop_assert_eq!(found(&store, &wish, now), expected);
     }

@@ -124,6 +124,20 @@ fn candles_that_do_not_count() {
 }
 
 #[test]
+fn candles_that_came_together_are_played_one_after_the_other() {
+    // Each is within reach only of the base that the one before it has made.
+    check_candles(
+        "",
+        "10:01 300 301 300 301 50000 late 10:05; 10:02 300.8 300.8 300 300 50000 late 10:05; \
+         10:03 300.2 300.8 299.4 300 50000 late 10:05; 10:04 299.8 301 299.8 301 50000 late 10:05",
+        "> 301 Sell 100 level
+        > 300 Buy 100 level
+        > 301 Sell 100 level
+        > base 301",
+    );
+}
+
+#[test]
 fn outside_of_the_bounds_it_sleeps_until_it_is_triggered() {
     check_candles(
         "",
@@ -325,6 +339,23 @@ fn what_its_orders_are() {
         ));
         assert_eq!(player.line("10:02 detail #1"), [expected], "{options}");
     }
+}
+
+#[test]
+fn a_limit_from_the_depth_is_one_tick_at_least() {
+    // Four ticks below 0.0004 is nothing.
+    let mut player = play(
+        "clock US
+        mark AAPL.US 0.0003
+        candle AAPL.US 10:01 0.0003 0.0004 0.0003 0.0004 10000
+        given position AAPL.US 100 1
+        10:00 grid AAPL.US base 0.0003 spread 0.0001 0.0001 quantity 10 price 0.0001 0.001 hold 10 200 depth -5 0
+        10:02 now",
+    );
+    assert_eq!(
+        player.line("10:02 detail #1"),
+        ["#1 LO Day RTH_ONLY NewStatus price 0.0001 0 of 10 at 0 fees 0.00"]
+    );
 }
 
 #[test]

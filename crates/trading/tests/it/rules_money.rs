@@ -239,6 +239,10 @@ fn replacing() {
         > refused 602001 `quantity must be above the executed 100: cancel instead`
         10:02 replace #1 150
         > refused 602001 `quantity must be a multiple of 100`
+        10:02 replace #1 300 price 0
+        > refused 602001 `price must be above 0`
+        10:02 replace #1 0
+        > refused 602001 `quantity must be above 0`
         10:02 replace #1 300 price 304.1
         > refused 602001 `price must be a multiple of 0.2`
         10:02 replace #1 400 price 304

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use market::{Date, Market, Symbol, Timestamp};
 use proptest::prelude::*;
-use trading::statement::{ShareChange, Statement, StatementKind, made_at, statements};
+use trading::statement::{ShareChange, Statement, StatementKind, last_made_at, made_at, statements};
 use trading::{
     Account, Command, Currency, Desk, Entry, Event, Money, OrderType, Quantity, Scene, Settings, Side, Terms,
     TimeInForce, balance,
@@ -177,7 +177,15 @@ fn a_date_has_a_statement_from_nine_in_the_morning_after_it() {
     assert_eq!(dates("2026-03-19 09:00"), "2026-03-18");
     // Nothing was booked on the weekend.
     assert_eq!(dates("2026-03-24 09:00"), "2026-03-18 2026-03-19 2026-03-20 2026-03-23");
-    assert_eq!(made_at(venues().of(Market::Hk).zone(), date("2026-03-18")), hk("2026-03-19 09:00"));
+    let zone = venues().of(Market::Hk).zone();
+    assert_eq!(made_at(zone, date("2026-03-18")), hk("2026-03-19 09:00"));
+    for (now, last) in [
+        ("2026-03-19 08:59:59", "2026-03-18 09:00"),
+        ("2026-03-19 09:00", "2026-03-19 09:00"),
+        ("2026-03-19 23:59", "2026-03-19 09:00"),
+    ] {
+        assert_eq!(last_made_at(zone, hk(now)), hk(last), "{now}");
+    }
 }
 
 #[test]

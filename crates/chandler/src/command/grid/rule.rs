@@ -6,7 +6,7 @@ use market::{Market, Price, Zone};
 use serde_json::Value;
 use trading::{
     BoundEvent, DecimalError, GridHours, GridOrderType, GridRuleInput, GridTimeInForce, Percent, Quantity,
-    parse_price,
+    parse_exact_price,
 };
 
 use crate::command::time;
@@ -154,7 +154,7 @@ impl RuleFlags {
 
     /// A rule with what the flags change in it.
     pub(super) fn over(&self, mut rule: GridRuleInput, market: Market) -> Result<GridRuleInput, Failure> {
-        let price = |flag: &str, text: &Option<String>| decimal(flag, text, parse_price);
+        let price = |flag: &str, text: &Option<String>| decimal(flag, text, parse_exact_price);
         let quantity = |flag: &str, text: &Option<String>| decimal(flag, text, Quantity::parse);
         change(&mut rule.submitted_base_price, price("--base", &self.base)?);
         change(&mut rule.lower_limit_price, price("--lower", &self.lower)?);
@@ -183,8 +183,8 @@ impl RuleFlags {
         if up.is_some() || down.is_some() {
             (rule.trigger_percent_up, rule.trigger_percent_down) = (None, None);
             rule.trigger_price_type = Some(SPREAD);
-            change(&mut rule.trigger_spread_up, decimal("--spread-up", &up, parse_price)?);
-            change(&mut rule.trigger_spread_down, decimal("--spread-down", &down, parse_price)?);
+            change(&mut rule.trigger_spread_up, decimal("--spread-up", &up, parse_exact_price)?);
+            change(&mut rule.trigger_spread_down, decimal("--spread-down", &down, parse_exact_price)?);
         }
         let (up, down) = (either(&self.percent_up, &self.percent), either(&self.percent_down, &self.percent));
         if up.is_some() || down.is_some() {
@@ -323,7 +323,7 @@ fn end(text: &str, market: Market) -> Result<i64, Failure> {
 
 /// The rule that a grid has, from its base of now: for what a replacement leaves as it is.
 pub(super) fn of_document(grid: &Value) -> GridRuleInput {
-    let price = |name: &str| -> Option<Price> { parse_price(&text(grid, name)).ok() };
+    let price = |name: &str| -> Option<Price> { parse_exact_price(&text(grid, name)).ok() };
     let percent = |name: &str| Percent::parse(&text(grid, name)).ok();
     let quantity = |name: &str| Quantity::parse(&text(grid, name)).ok();
     let number = |name: &str| field(grid, name).as_i64();

@@ -193,7 +193,9 @@ impl Here {
         question: &StatementsQuestion,
         date: Option<Date>,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        let seen = self.books.statements(&self.account, &listed(question))?;
+        // That of a date may be behind any number of newer ones.
+        let limit = if date.is_some() { u32::MAX } else { question.limit };
+        let seen = self.books.statements(&self.account, &StatementList { limit, ..listed(question) })?;
         let of = seen.listed.iter().find(|of| date.is_none_or(|date| of.date == date)).copied();
         of.map_or(Ok(None), |of| self.books.statement(&self.account, of, &seen))
     }

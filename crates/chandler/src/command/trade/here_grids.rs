@@ -1,9 +1,10 @@
 //! Grids of a paper account of the store here.
 
 use anyhow::anyhow;
+use market::Symbol;
 use serde_json::{Value, json};
-use server::{grid_detail_document, grid_document, grid_trigger_document};
-use trading::{Command, Grid, GridId, GridRuleInput, Order, SubmitGrid};
+use server::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
+use trading::{Command, Grid, GridId, GridRuleInput, Order, SubmitGrid, grid_symbol_info};
 
 use super::here::Here;
 use super::questions::{GridChange, GridsQuestion};
@@ -92,6 +93,19 @@ impl Here {
             (triggers, _) => triggers.unwrap_or_default(),
         };
         Ok(json!({"trigger_orders": triggers, "has_more": false}))
+    }
+
+    pub(super) fn grid_symbol(&mut self, symbol: &Symbol) -> Result<Value, Failure> {
+        let info = self.books.look(&self.account, |seen| {
+            grid_symbol_info(seen.reading.account, &seen.reading.scene, symbol)
+        })?;
+        let info = info.map_err(|refusal| self.books.told(refusal.into()))?;
+        let names = self.books.names()?;
+        Ok(grid_symbol_document(&info, &names(symbol)))
+    }
+
+    pub(super) fn agree_to_strategy(&mut self) -> Result<(), Failure> {
+        self.books.order(&self.account, &Command::AgreeToStrategy, None).map(drop)
     }
 
     fn no_grid(&self, id: GridId) -> Failure {

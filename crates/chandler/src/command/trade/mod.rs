@@ -190,6 +190,22 @@ impl Source {
         }
     }
 
+    /// What a grid of a security needs: its price, lot and price steps.
+    pub(crate) fn grid_symbol(&mut self, symbol: &market::Symbol) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grid_symbol(symbol),
+            Source::There(there) => there.grid_symbol(symbol),
+        }
+    }
+
+    /// The questionnaire is answered.
+    pub(crate) fn agree_to_strategy(&mut self) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.agree_to_strategy(),
+            Source::There(there) => there.agree_to_strategy(),
+        }
+    }
+
     /// What a grid has triggered, or all of them.
     pub(crate) fn grid_triggers(&mut self, id: Option<GridId>) -> Result<Value, Failure> {
         match self {

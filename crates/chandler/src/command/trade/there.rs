@@ -214,16 +214,39 @@ impl There {
         question: &StatementsQuestion,
         date: Option<Date>,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        let list = self.statements(question)?;
-        let is_it = |row: &&Value| date.is_none_or(|date| field(row, "dt") == &json!(digits(date)));
-        let row = rows(&list, "list").iter().find(is_it);
-        let Some(key) = row.and_then(|row| field(row, "file_key").as_str()) else { return Ok(None) };
-        let answer = self.get("/v1/statement/download", &[("file_key", key.to_owned())])?;
+        let Some(key) = self.statement_key(question, date)? else { return Ok(None) };
+        let answer = self.get("/v1/statement/download", &[("file_key", key)])?;
         let url = field(&answer, "url").as_str().unwrap_or_default();
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(anyhow!("{}: gave no address for the statement", self.session.url.as_str()).into());
         }
         self.session.fetch(url).map(Some).map_err(|error| self.session.told(error))
+    }
+
+    /// The key of that statement, looked for page by page: there may be many newer ones.
+    fn statement_key(
+        &self,
+        StatementsQuestion { kind, from, limit }: &StatementsQuestion,
+        date: Option<Date>,
+    ) -> Result<Option<String>, Failure> {
+        for page in 1..=PAGES_MAX {
+            let mut parameters = vec![
+                ("statement_type", kind.number().to_string()),
+                ("page", page.to_string()),
+                ("page_size", limit.to_string()),
+            ];
+            parameters.extend(from.map(|from| ("start_date", digits(from).to_string())));
+            let list = self.get("/v1/statement/list", &parameters)?;
+            let listed = rows(&list, "list");
+            let is_it = |row: &&Value| date.is_none_or(|date| field(row, "dt") == &json!(digits(date)));
+            if let Some(key) = listed.iter().find(is_it).and_then(|row| field(row, "file_key").as_str()) {
+                return Ok(Some(key.to_owned()));
+            }
+            if date.is_none() || u32::try_from(listed.len()).is_ok_and(|count| count < *limit) {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     pub(super) fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::anyhow;
+use market::Symbol;
 use serde_json::{Value, json};
 use trading::{GridId, GridRuleInput, SubmitGrid, plain_price};
 
@@ -75,6 +76,16 @@ impl There {
                 if failure.to_string().contains(GRID_NOT_FOUND) { self.no_grid(id) } else { failure }
             },
         )
+    }
+
+    pub(super) fn grid_symbol(&self, symbol: &Symbol) -> Result<Value, Failure> {
+        self.get("/v1/orders/info", &[("symbol", symbol.to_string())])
+    }
+
+    pub(super) fn agree_to_strategy(&self) -> Result<(), Failure> {
+        let body = json!({"type": "strategy", "items": {"agree": "true"}});
+        let answer = self.session.post("/v1/record/questionnaire", body);
+        answer.map(drop).map_err(|error| self.session.told(error))
     }
 
     /// All pages of a list.

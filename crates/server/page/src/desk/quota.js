@@ -1,6 +1,6 @@
 // What the account has used this month, at which level, why, and what comes next.
 
-import { ask } from '../api.js';
+import { ask, me } from '../api.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { levelReason } from './reason.js';
@@ -12,12 +12,12 @@ const PREVIEW_MAX = 3000;
 export const quota = { title: phrase('quota'), fill };
 
 async function fill() {
-  const { data } = await ask('/v1/quota');
+  const [{ data }, who] = await Promise.all([ask('/v1/quota'), me()]);
   // The preview is last because its answer has room below it: nothing that is being read moves.
-  return [summary(data), securities(data), rights(data), preview()];
+  return [summary(data, who), securities(data), rights(data), preview()];
 }
 
-function summary(data) {
+function summary(data, who) {
   const { level, next_change: next } = data;
   const figure = (title, what, small) => el('div', {}, el('dt', {}, title), el('dd', {}, what, el('small', {}, small)));
   const reason = level.override ? phrase('by_hand') : levelReason(level.because);
@@ -40,6 +40,8 @@ function summary(data) {
       figure(phrase('resets'), data.resets, phrase('resets_text')),
     ),
     meter(data),
+    // The pages themselves are always answered in the newest form.
+    who.api_date ? el('p', { class: 'lead' }, phrase('api_date', who.api_date)) : undefined,
   );
 }
 

@@ -14,6 +14,7 @@ export const documents = {
   connections: ['Connections', '连接', '連線'],
   coverage: ['Coverage', '覆盖', '覆蓋'],
   imports: ['Imports', '导入', '匯入'],
+  admin: ['Admin', '管理', '管理'],
   pages: ['Pages', '页面', '頁面'],
   theme: ['Light or dark', '浅色或深色', '淺色或深色'],
   help: ['Help and keys', '帮助与按键', '說明與按鍵'],

@@ -10,6 +10,8 @@ import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } fr
 /** There is a line a minute; and a chart has questions of its own, which count with these. */
 const EVERY_MS = 15_000;
 const NO_TRADES = 301603;
+// No import would help these, so none is advised.
+const NEVER = / is (a warrant|an option)/;
 const [WIDTH, HEIGHT] = [600, 200];
 const SVG = 'http://www.w3.org/2000/svg';
 const SIZE_PHRASES = { large: 'size_large', medium: 'size_medium', small: 'size_small' };
@@ -93,6 +95,10 @@ export class FlowPanel {
       this.live.stop();
       this.body.hidden = true;
       this.none.hidden = false;
+      if (NEVER.test(error.message)) {
+        this.none.replaceChildren(el('p', {}, phrase('flow_unavailable')));
+        return;
+      }
       const command = `chandler import trades.csv --symbol ${this.symbol}`;
       this.none.replaceChildren(el('p', {}, phrase('flow_none', this.symbol)), el('pre', {}, el('code', {}, command)));
       return;

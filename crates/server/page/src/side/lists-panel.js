@@ -16,7 +16,7 @@ export class ListsPanel {
   constructor(ask, { go, say }) {
     Object.assign(this, { go, say, symbol: undefined, isEditing: false });
     this.lists = new Watchlists(ask, () => this.show());
-    this.live = new Live(() => this.lists.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
+    this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
     this.star = byId('star');
     this.star.addEventListener('click', () => this.press());
   }
@@ -36,6 +36,12 @@ export class ListsPanel {
     this.said = el('p', { class: 'side-said', role: 'status' });
     const { create, rename, drop, edit } = this.tools;
     box.replaceChildren(el('div', { class: 'row' }, this.choice, create), el('div', { class: 'row ways' }, rename, drop, edit), this.said, this.rows);
+  }
+
+  /** The lists, and the prices of the one that is shown. */
+  async refresh() {
+    await this.lists.refresh();
+    await this.lists.quote(this.group);
   }
 
   open() {
@@ -72,6 +78,7 @@ export class ListsPanel {
   choose(id) {
     remember('list', id === this.lists.all?.id ? undefined : id);
     this.show();
+    this.live.now();
   }
 
   nameOf(group) {
@@ -183,6 +190,8 @@ export class ListsPanel {
 
   row(security, at, securities) {
     const { symbol, name, watched_price: price, watched_at: since, is_pinned: isPinned } = security;
+    const last = this.lists.prices.get(symbol);
+    const told = [isPinned ? phrase('pinned') : '', last ? phrase('last_price', last) : '', price ? phrase('watched_at', price) : ''];
     const link = el(
       'a',
       {
@@ -199,7 +208,7 @@ export class ListsPanel {
       },
       el('b', {}, symbol),
       el('span', {}, name),
-      el('small', {}, [isPinned ? phrase('pinned') : '', price ? phrase('watched_at', price) : ''].filter(Boolean).join(' · ')),
+      el('small', {}, told.filter(Boolean).join(' · ')),
     );
     return el('li', { 'data-symbol': symbol }, link, this.isEditing ? this.rowTools(security, at, securities) : undefined);
   }

@@ -5,11 +5,13 @@
 export const NAME_MAX = 40;
 /** The group of all that an account watches has this number for everybody. */
 const ALL = '1';
+/** Securities whose prices are asked for at once. */
+export const PORTION = 200;
 
 export class Watchlists {
   /** `onTold` is called when they are others than before. */
   constructor(ask, onTold) {
-    Object.assign(this, { ask, onTold, groups: undefined, turn: Promise.resolve() });
+    Object.assign(this, { ask, onTold, groups: undefined, prices: new Map(), turn: Promise.resolve() });
   }
 
   async refresh() {
@@ -17,6 +19,18 @@ export class Watchlists {
     const isSame = JSON.stringify(data.groups) === JSON.stringify(this.groups);
     this.groups = data.groups;
     if (!isSame) this.onTold();
+  }
+
+  /** The last prices of the securities of a group. Those that have none, or that the account may not see, stay without. */
+  async quote(group) {
+    const symbols = group?.securities.map((one) => one.symbol) ?? [];
+    const before = JSON.stringify([...this.prices]);
+    for (let at = 0; at < symbols.length; at += PORTION) {
+      const some = symbols.slice(at, at + PORTION);
+      const { data } = await this.ask(`/v1/quote/quotes?${new URLSearchParams({ symbols: some.join(',') })}`);
+      for (const { symbol, last_done: price } of data.secu_quote) this.prices.set(symbol, price);
+    }
+    if (JSON.stringify([...this.prices]) !== before) this.onTold();
   }
 
   get all() {

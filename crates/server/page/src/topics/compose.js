@@ -94,7 +94,7 @@ export function composer(symbol) {
     } catch (error) {
       isSending = false;
       if (error.name !== 'Refused') throw error;
-      boxes.said.textContent = phrase('not_done', error.message);
+      boxes.said.textContent = error.retryAfter ? phrase('wait', error.retryAfter) : phrase('not_done', error.message);
     }
   });
   show(draft(), boxes);

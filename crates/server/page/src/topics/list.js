@@ -104,7 +104,7 @@ function hiddenRow(post, said) {
     'li',
     {},
     el('h2', { dir: 'auto' }, post.title || phrase(post.what === 'reply' ? 'reply_number' : 'topic_number', post.id)),
-    el('p', { class: 'lead lines', dir: 'auto' }, post.body.slice(0, 500)),
+    el('p', { class: 'lead lines', dir: 'auto' }, [...post.body].slice(0, 500).join('')),
     el('p', { class: 'byline' }, el('bdi', {}, post.author), ' · ', instant(post.created_at)),
     el('p', { class: 'warn' }, phrase('hidden_because', post.hidden_because)),
     el('p', { class: 'row' }, button),

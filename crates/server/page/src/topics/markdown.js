@@ -3,11 +3,12 @@
 
 const QUOTES_MAX = 4;
 const DEPTH_MAX = 6;
-const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+// Whoever writes a line decides how long these search it, so each of them reads it once: no part may match what the next one also could.
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/s;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/;
-const ITEM = /^ {0,3}(?:([-*+])|(\d{1,9})[.)])[ \t]+(\S.*)$/;
+const ITEM = /^ {0,3}(?:([-*+])|(\d{1,9})[.)])[ \t]+(\S.*)$/s;
 
 /** The blocks of a text, in their order. */
 export const parseMarkdown = (text) => blocksOf(text.replaceAll('\r\n', '\n').replaceAll('\r', '\n').split('\n'), 0);
@@ -31,7 +32,7 @@ function blockAt(lines, at, depth) {
   const fence = FENCE.exec(line);
   if (fence) return codeAt(lines, at, fence[1]);
   const heading = HEADING.exec(line);
-  if (heading) return [{ kind: 'heading', level: heading[1].length, inlines: inlinesOf(heading[2] ?? '') }, at + 1];
+  if (heading) return [{ kind: 'heading', level: heading[1].length, inlines: inlinesOf(headingText(heading[2] ?? '')) }, at + 1];
   if (RULE.test(line)) return [{ kind: 'rule' }, at + 1];
   if (isQuote(line, depth)) {
     const end = endOf(lines, at, (one) => isQuote(one, depth));
@@ -42,6 +43,14 @@ function blockAt(lines, at, depth) {
   const isText = (one) => one.trim() !== '' && ![FENCE, HEADING, RULE, ITEM].some((begins) => begins.test(one)) && !isQuote(one, depth);
   const end = Math.max(endOf(lines, at, isText), at + 1);
   return [{ kind: 'paragraph', inlines: inlinesOf(joined(lines.slice(at, end))) }, end];
+}
+
+/** What a heading says: signs at its end, after a space, close it. */
+function headingText(rest) {
+  const text = rest.trim();
+  let end = text.length;
+  while (text[end - 1] === '#') end -= 1;
+  return end === 0 || /\s/.test(text[end - 1]) ? text.slice(0, end).trim() : text;
 }
 
 function endOf(lines, from, belongs) {
@@ -72,7 +81,7 @@ function listAt(lines, at, isOrdered) {
 }
 
 /** Lines of a paragraph are one; two spaces at the end of a line break it. */
-const joined = (lines) => lines.map((line, at) => (at < lines.length - 1 && / {2,}$/.test(line) ? `${line.trim()}\n` : `${line.trim()} `)).join('').trim();
+const joined = (lines) => lines.map((line, at) => (at < lines.length - 1 && line.endsWith('  ') ? `${line.trim()}\n` : `${line.trim()} `)).join('').trim();
 
 /** What is in a paragraph: `text`, `break`, `code`, `strong`, `emphasis`, `link`. */
 export function inlinesOf(text, depth = 0) {
@@ -155,7 +164,9 @@ export function webAddress(text) {
   if (!/^https?:\/\/[^\s<>"]+$/i.test(text)) return undefined;
   try {
     const url = new URL(text);
-    return ['http:', 'https:'].includes(url.protocol) && url.username === '' ? url.href : undefined;
+    // What stands before an @ is no part of where the link leads, and could be taken for it.
+    const isPlain = url.username === '' && url.password === '';
+    return ['http:', 'https:'].includes(url.protocol) && isPlain ? url.href : undefined;
   } catch {
     return undefined;
   }

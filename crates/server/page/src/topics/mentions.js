@@ -5,9 +5,18 @@ import { REGIONS } from '../served-markets.js';
 import { webAddress } from './markdown.js';
 
 const REGION = Object.keys(REGIONS).join('|');
-const FOUND = new RegExp(String.raw`https?:\/\/[^\s<>"]+|(?<![A-Za-z0-9.\-])[A-Z0-9.][A-Z0-9.\-]{0,27}\.(?:${REGION})(?![A-Za-z0-9])`, 'g');
+// Dashes before a symbol are of the sentence.
+const WRITTEN = String.raw`(?=[A-Z0-9.])(?<![A-Za-z0-9.]-*)[A-Z0-9.][A-Z0-9.\-]{0,27}\.(?:${REGION})(?![A-Za-z0-9])`;
+const SYMBOL = new RegExp(WRITTEN, 'g');
+const FOUND = new RegExp(String.raw`https?:\/\/[^\s<>"]+|${WRITTEN}`, 'g');
 /** What ends a sentence ends the address in it. */
-const TAIL = /[.,;:!?'")\]}。，；：！？）」]+$/u;
+const TAIL = '.,;:!?\'")]}。，；：！？）」';
+
+function withoutTail(address) {
+  let end = address.length;
+  while (end > 0 && TAIL.includes(address[end - 1])) end -= 1;
+  return address.slice(0, end);
+}
 
 /** `{ text }`, `{ text, symbol }` or `{ text, href }`, which together are the text. */
 export function piecesOf(text, tickers) {
@@ -20,7 +29,7 @@ export function piecesOf(text, tickers) {
   };
   for (const { 0: found, index } of text.matchAll(FOUND)) {
     if (found.startsWith('http')) {
-      const kept = found.replace(TAIL, '');
+      const kept = withoutTail(found);
       const href = webAddress(kept);
       if (href) put(index + kept.length, { at: index, piece: { href } });
       continue;
@@ -32,8 +41,8 @@ export function piecesOf(text, tickers) {
   return pieces;
 }
 
-/** Every symbol in a text, as the server will find them. */
-export const symbolsIn = (text) => [...text.matchAll(FOUND)].map(([found]) => symbolOf(found)).filter(Boolean);
+/** Every symbol in a text, as the server will find them: in addresses, too. */
+export const symbolsIn = (text) => [...text.matchAll(SYMBOL)].map(([found]) => symbolOf(found)).filter(Boolean);
 
 /** Symbols or words that were typed, between spaces and commas; each once. */
 export const wordsOf = (typed) => [...new Set(typed.split(/[\s,，、;；]+/u).filter(Boolean))];

@@ -17,12 +17,15 @@ export async function threadPage(id, who) {
   const { item } = topic;
   const thread = new Thread(item, who);
   thread.add(first.items);
-  const name = item.title || item.description;
-  document.title = `${name.slice(0, 60)} · Chandler`;
+  // Whole characters, and whatever direction they turn to ends with them.
+  const name = [...(item.title || item.description)].slice(0, 60).join('');
+  document.title = `\u2068${name}\u2069 · Chandler`;
   listen({ r: () => thread.focus() });
   return [back, topicSheet(item, who), thread.box];
 }
 
+/** Whom a reply is to. */
+const replyTo = ({ author }) => el('bdi', {}, phrase('reply_to', author.name));
 const get = async (path) => (await ask(path)).data;
 const repliesPath = (id, page) => `/v1/content/topics/${id}/comments?${new URLSearchParams({ order: 'oldest', size: PAGE, page })}`;
 
@@ -105,7 +108,7 @@ class Thread {
 
   row(reply) {
     const parent = this.known.get(reply.reply_to_id);
-    const to = parent ? el('a', { href: `#reply-${parent.id}` }, phrase('reply_to', parent.author.name)) : undefined;
+    const to = parent ? el('a', { href: `#reply-${parent.id}` }, replyTo(parent)) : undefined;
     const name = phrase('reply_number', reply.id);
     return el(
       'li',
@@ -129,7 +132,7 @@ class Thread {
     this.replyTo = reply;
     this.to.replaceChildren(
       ...(reply
-        ? [el('span', {}, phrase('reply_to', reply.author.name)), el('button', { type: 'button', onclick: () => this.answer(undefined) }, phrase('to_topic'))]
+        ? [replyTo(reply), el('button', { type: 'button', onclick: () => this.answer(undefined) }, phrase('to_topic'))]
         : [el('span', {}, phrase('to_the_topic'))]),
     );
     if (reply) this.focus();

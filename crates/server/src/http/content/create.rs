@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use social::{Draft, RawDraft, TextError};
+use social::{Draft, RawDraft};
 
-use super::input::{LISTS, of_text, problem};
+use super::input::{LISTS, no_images, of_text, problem};
 use super::poster;
 use super::shape::{OneTopic, Shape};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
@@ -46,9 +46,7 @@ struct NewTopic {
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let sent: NewTopic = call.json()?;
-    if sent.images.is_some_and(|images| !images.is_empty()) {
-        return Err(of_text(TextError::Images));
-    }
+    no_images(sent.images.as_deref())?;
     let draft = Draft::parse(&RawDraft {
         kind: sent.topic_type.as_deref().filter(|kind| !kind.is_empty()),
         title: sent.title.as_deref().unwrap_or_default(),

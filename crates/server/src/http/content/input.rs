@@ -1,5 +1,6 @@
 //! What requests about topics have in common: which page, which kind, which topic; and their refusals.
 
+use serde_json::Value;
 use social::{Kind, PageOf, SocialError, TextError, TopicId};
 
 use crate::kit::doc::refusals::{BAD_REQUEST, COMMUNITY_TOO_FAST, NOT_FOUND};
@@ -48,6 +49,11 @@ pub(super) fn topic(call: &Call<'_>) -> Result<TopicId, Problem> {
 pub(super) fn number_of(text: &str) -> Option<i64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
+}
+
+/// What would be dropped in silence is refused.
+pub(super) fn no_images(images: Option<&[Value]>) -> Result<(), Problem> {
+    if images.is_some_and(|images| !images.is_empty()) { Err(of_text(TextError::Images)) } else { Ok(()) }
 }
 
 pub(super) fn wrong(text: &str) -> Problem {

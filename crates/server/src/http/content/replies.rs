@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use social::{ReplyId, ReplyOrder, SocialError, reply_text};
 
 use super::input::{self, OF_A_TOPIC, Size, TOPIC_ID, of_text, problem, wrong};
@@ -44,6 +45,9 @@ struct NewTopicReply {
     /// A reply to the same topic; `0` is none.
     #[serde(default)]
     reply_to_id: Option<String>,
+    /// Images are not kept.
+    #[serde(default)]
+    images: Option<Vec<Value>>,
 }
 
 pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -60,6 +64,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
 
 pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let sent: NewTopicReply = call.json()?;
+    input::no_images(sent.images.as_deref())?;
     let body = sent.body.unwrap_or_default();
     reply_text(&body).map_err(of_text)?;
     let topic = input::topic(call)?;

@@ -23,6 +23,7 @@ use crate::metrics::Task;
 
 pub use detail::grid_detail_document;
 pub use grid_row::grid_document;
+pub use symbol_info::grid_symbol_document;
 pub use triggers::grid_trigger_document;
 
 pub(super) const ROUTES: &[Row] = &[

@@ -55,12 +55,12 @@ pub(super) fn rule(fields: Map<String, Value>) -> Result<GridRuleInput, Problem>
         .map_err(|error| Problem::trade_parameter(format!("grid_trading_rule cannot be read: {error}")))?;
     let word = |field: &Field, name: &str| Ok::<_, Problem>(field.text(name)?.map(str::to_owned));
     Ok(GridRuleInput {
-        submitted_base_price: body.submitted_base_price.price("submitted_base_price")?,
-        upper_limit_price: body.upper_limit_price.price("upper_limit_price")?,
-        lower_limit_price: body.lower_limit_price.price("lower_limit_price")?,
+        submitted_base_price: body.submitted_base_price.exact_price("submitted_base_price")?,
+        upper_limit_price: body.upper_limit_price.exact_price("upper_limit_price")?,
+        lower_limit_price: body.lower_limit_price.exact_price("lower_limit_price")?,
         trigger_price_type: number(&body.trigger_price_type, "trigger_price_type")?,
-        trigger_spread_up: body.trigger_spread_up.price("trigger_spread_up")?,
-        trigger_spread_down: body.trigger_spread_down.price("trigger_spread_down")?,
+        trigger_spread_up: body.trigger_spread_up.exact_price("trigger_spread_up")?,
+        trigger_spread_down: body.trigger_spread_down.exact_price("trigger_spread_down")?,
         trigger_percent_up: body.trigger_percent_up.percent("trigger_percent_up")?,
         trigger_percent_down: body.trigger_percent_down.percent("trigger_percent_down")?,
         trigger_quantity: body.trigger_quantity.quantity_if_any("trigger_quantity")?,
@@ -139,6 +139,8 @@ mod tests {
             (json!({"time_in_force": "9223372036854775808"}), 602_080, "is not a whole number"),
             (json!({"upper_limit_price": "NaN"}), 602_001, "upper_limit_price \"NaN\" is not a decimal"),
             (json!({"trigger_percent_up": "0.0000001"}), 602_001, "has more than 6 decimals"),
+            (json!({"trigger_spread_up": "0.0000001"}), 602_001, "has more than 6 decimals"),
+            (json!({"submitted_base_price": "305.2000001"}), 602_001, "has more than 6 decimals"),
             (json!({"trigger_quantity": "0.00001"}), 602_001, "has more than 4 decimals"),
             (json!({"multiple_trigger": "yes"}), 602_001, "grid_trading_rule cannot be read"),
             (json!({"submitted_base_price": ["300"]}), 602_001, "grid_trading_rule cannot be read"),

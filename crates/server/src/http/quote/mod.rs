@@ -20,6 +20,7 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
         .paced(RowPace::History)
         .doc(&candles::CANDLES),
+    own::<{ command::QUOTE }>("/v1/quote/quotes", trades::quotes).doc(&trades::QUOTES),
     own::<{ command::TRADES }>("/v1/quote/trades", trades::latest).doc(&trades::TRADES),
     own::<{ command::CAPITAL_FLOW }>("/v1/quote/capital-flow", trades::flow).doc(&trades::CAPITAL_FLOW),
     own::<{ command::CAPITAL_DISTRIBUTION }>("/v1/quote/capital-distribution", trades::distribution)

@@ -1,4 +1,4 @@
-//! Trades, capital flow and capital distribution as addresses, for people and for the chart page: the same commands, the same answers.
+//! Quotes, trades, capital flow and capital distribution as addresses, for people and for the chart page: the same commands, the same answers.
 
 use serde_json::{Map, Value};
 use wire::{command, quote};
@@ -18,6 +18,14 @@ const _: () = assert!(COUNT_MAX as usize == history::TRADES_MAX);
 const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "The security: 700.HK, AAPL.US, 600519.SH")
     .required()
     .such_as("700.HK");
+
+pub(super) const QUOTES: Doc = Doc::new(Tag::Candles, "latestQuotes", "The latest quotes of securities")
+    .about("Those that are unknown, have no candles, or that the account may not see are left out.")
+    .parameters(&[Parameter::query("symbols", Kind::Text, "Up to 500 securities, with commas between them")
+        .required()
+        .such_as("700.HK,AAPL.US")])
+    .answers(&[AnswerDoc::ok("The quotes", &[data::<quote::QuoteResponse>()])])
+    .refuses(&[BAD_REQUEST]);
 
 pub(super) const TRADES: Doc =
     Doc::new(Tag::Candles, "latestTrades", "The latest trades of a security, oldest first")
@@ -45,6 +53,14 @@ pub(super) const CAPITAL_DISTRIBUTION: Doc = Doc::new(
 .parameters(&[SYMBOL])
 .answers(&[AnswerDoc::ok("The sums", &[data::<quote::CapitalDistributionResponse>()])])
 .refuses(&[BAD_REQUEST, NO_QUOTES]);
+
+pub(super) fn quotes(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let named = QueryParameters::parse(call.query, &["symbols"])?;
+    let texts = named.get("symbols").unwrap_or_default().split(',').filter(|text| !text.is_empty());
+    let symbols: Vec<Value> = texts.map(Value::from).collect();
+    let fields = Map::from_iter([("symbol".to_owned(), Value::from(symbols))]);
+    answer(command::QUOTE, fields, site, &admitted)
+}
 
 pub(super) fn latest(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["symbol", "count"])?;

@@ -67,6 +67,10 @@ fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem>
     else {
         return Err(forged());
     };
+    // Nothing can be added to it, and no number be written in another way.
+    if call.query != format!("lang={language}&expires={}&sig={signature}", expires.0) {
+        return Err(forged());
+    }
     let path = signed_path(&key.name(), language);
     let download = Download { account: key.account, path: &path, expires };
     match site.core.access.check_download(&download, signature, site.core.machine_now()) {

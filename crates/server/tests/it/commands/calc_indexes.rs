@@ -33,6 +33,8 @@ async fn indexes_follow_from_candles_and_what_is_known_of_the_security() {
         amplitude: "2.45".to_owned(),
         pe_ttm_ratio: "49.40".to_owned(),
         five_day_change_rate: "4.22".to_owned(),
+        // From 123.25 at five to four.
+        five_minutes_change_rate: "0.20".to_owned(),
         // A dividend of 3.4 lies between.
         ten_day_change_rate: "12.17".to_owned(),
         ..CalcIndexes::default()

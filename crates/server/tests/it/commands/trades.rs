@@ -6,8 +6,8 @@ use access::{RateRule, Terms};
 use history::import::Options;
 use serde_json::{Value, json};
 use wire::quote::{
-    CapitalBySize, CapitalDistributionResponse, CapitalFlowResponse, SymbolRequest, TradesRequest,
-    TradesResponse,
+    CalcIndexesRequest, CalcIndexesResponse, CapitalBySize, CapitalDistributionResponse, CapitalFlowResponse,
+    SymbolRequest, TradesRequest, TradesResponse,
 };
 
 use crate::support::{DOORS, OVERNIGHT, Running, import_files, import_with};
@@ -90,8 +90,14 @@ async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
         assert_eq!(found.capital_in, sizes("247000.000", "0.000", "123000.000"));
         assert_eq!(found.capital_out, sizes("0.000", "0.000", "12320.000"));
         assert_eq!(found.timestamp - OPEN, 23_917);
+
+        // The calculated index is the last line of the flow.
+        let request = CalcIndexesRequest { symbols: vec!["700.HK".to_owned()], calc_index: vec![9] };
+        let found: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
+        assert_eq!(found.security_calc_index[0].capital_flow, "357680.000");
     }
     for (post, get, body) in [
+        ("/quote/quotes", "/v1/quote/quotes?symbols=700.HK,9999.HK", r#"{"symbol":["700.HK"]}"#),
         ("/quote/trades", "/v1/quote/trades?symbol=700.HK&count=3", r#"{"symbol":"700.HK","count":3}"#),
         ("/quote/capital-flow", "/v1/quote/capital-flow?symbol=700.HK", r#"{"symbol":"700.HK"}"#),
         (
@@ -173,6 +179,7 @@ async fn what_cannot_be_answered_is_refused_by_its_reason() {
     let request = SymbolRequest { symbol: "700.HK".to_owned() };
     assert_eq!(abroad.ask::<()>(25, &request).await.unwrap_err().1, 301_604);
     for (path, status) in [
+        ("/v1/quote/quotes", 400),
         ("/v1/quote/capital-flow", 400),
         ("/v1/quote/capital-flow?symbol=700.HK&count=1", 400),
         ("/v1/quote/capital-flow?symbol=AAPL.US", 404),
@@ -182,6 +189,45 @@ async fn what_cannot_be_answered_is_refused_by_its_reason() {
     ] {
         let answer = server.get(path, &account).await;
         assert_eq!(answer.status, status, "{path}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn warrants_have_trades_and_no_capital_flow() {
+    let server = started().await;
+    // By its board, by its kind, by its number; and one in the range of warrants that is none.
+    let names = "symbol,name_en,exchange,currency,lot_size,board,kind\n\
+        9101.HK,One,SEHK,HKD,100,HKWarrant,\n9102.HK,Two,SEHK,HKD,100,HKEquity,warrant\n\
+        19104.HK,Four,SEHK,HKD,100,HKEquity,equity\n";
+    let row = |symbol: &str| format!("{symbol},2026-11-13 10:00:00,0.12,10000,up,\n");
+    let trades: String = ["9101.HK", "9102.HK", "60103.HK", "19104.HK"].into_iter().map(row).collect();
+    let trades = format!("symbol,time,price,volume,direction,type\n{trades}");
+    let dir = server.dir.path();
+    import_files(dir, &write(dir, "names.csv", names));
+    import_files(dir, &write(dir, "warrants.csv", &trades));
+    server.noticed().await;
+    let account = server.account("ann", unlimited());
+    let mut client = server.signed_in(&account).await;
+    for (symbol, is_warrant) in
+        [("9101.HK", true), ("9102.HK", true), ("60103.HK", true), ("19104.HK", false)]
+    {
+        let request = TradesRequest { symbol: symbol.to_owned(), count: 1 };
+        let found: TradesResponse = client.ask(17, &request).await.unwrap();
+        assert_eq!(found.trades.len(), 1, "{symbol}");
+        let request = SymbolRequest { symbol: symbol.to_owned() };
+        let flow = client.ask::<CapitalFlowResponse>(24, &request).await;
+        let distribution = client.ask::<CapitalDistributionResponse>(25, &request).await;
+        if is_warrant {
+            for (status, code, text) in [flow.unwrap_err(), distribution.unwrap_err()] {
+                assert_eq!((status, code), (7, 301_603), "{symbol}: {text}");
+                assert!(text.contains("is a warrant"), "{symbol}: {text}");
+            }
+        } else {
+            assert_eq!(distribution.unwrap().capital_in.unwrap().large, "1200.000");
+            assert_eq!(flow.unwrap().capital_flow_lines.len(), 331);
+        }
+        let answer = server.get(&format!("/v1/quote/capital-flow?symbol={symbol}"), &account).await;
+        assert_eq!(answer.status, if is_warrant { 404 } else { 200 }, "{symbol}: {answer:?}");
     }
 }
 

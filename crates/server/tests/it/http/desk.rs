@@ -30,7 +30,7 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
     assert_eq!(
         week,
         json!({
-            "start": "2026-11-09", "end": "2026-11-15", "today": "2026-11-15", "next": null,
+            "start": "2026-11-09", "end": "2026-11-15", "today": "2026-11-15", "next": null, "total": 3, "uncounted": 0,
             "rows": [
                 {"symbol": "600519.SH", "days": "ccccc.."}, {"symbol": "700.HK", "days": "ccccc.."},
                 {"symbol": "AAPL.US", "days": "ccccc.."},
@@ -54,6 +54,9 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
         "limit=101",
         "end=yesterday",
         "after=x",
+        "order=best",
+        "order=worst&after=700.HK",
+        "market=SG",
         "start=2026-11-01",
         "days=1&days=1",
         "end=-009999-01-01",
@@ -61,6 +64,24 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
         let refused = server.get(&format!("/v1/coverage?{query}"), &op).await;
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (400, Some(301_600)), "{query}");
     }
+}
+
+#[tokio::test]
+async fn coverage_tells_of_which_days_there_are_trades() {
+    let server = Running::start().await;
+    let op = operator(&server);
+    let path = server.dir.path().join("trades.csv");
+    let text = "symbol,time,price,volume\n700.HK,2026-11-11 10:00:00,600,100\n\
+        700.HK,2026-11-13 10:00:00,600,100\n700.HK,2026-11-13 10:00:00,600,100\n";
+    std::fs::write(&path, text).unwrap();
+    import_with(server.dir.path(), &[path], Options::default());
+    server.noticed().await;
+    let week = data(&server.get("/v1/coverage?days=7", &op).await);
+    assert_eq!(week["rows"][1], json!({"symbol": "700.HK", "days": "ccccc..", "trades": "..t.t.."}));
+    assert_eq!(week["rows"][2].get("trades"), None);
+    let told = data(&server.get("/v1/coverage/700.HK?start=2026-11-11&end=2026-11-13", &op).await);
+    let trades: Vec<&Value> = told["days"].as_array().unwrap().iter().map(|day| &day["trades"]).collect();
+    assert_eq!(trades, [&json!(1), &json!(0), &json!(2)]);
 }
 
 #[tokio::test]

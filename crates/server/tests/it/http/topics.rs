@@ -237,6 +237,10 @@ async fn texts_that_are_wrong_are_named_and_nothing_is_written() {
         (json!({"body": "\u{feff}"}), "body is required"),
         (json!({"body": long(social::REPLY_CHARS_MAX)}), "body has more than 2000 characters"),
         (json!({"body": "\u{7}"}), "body has the control character U+0007"),
+        (
+            json!({"body": "x", "images": ["https://example.com/a.png"]}),
+            "images are not kept here: link to them in the text",
+        ),
     ] {
         let answer = hall.reply(&topic, &hall.bo, sent.clone()).await;
         assert_eq!(refused(&answer), (400, 301_600, says.to_owned()), "{sent}");

@@ -188,6 +188,8 @@ async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
         ("POST", GROUPS, json!({"name": "x".repeat(41)}), "more than 40 characters"),
         ("POST", GROUPS, json!({"name": "🕯".repeat(41)}), "more than 40 characters"),
         ("POST", GROUPS, json!({"name": "x".repeat(10_000)}), "more than 40 characters"),
+        ("POST", GROUPS, json!({"name": "\u{fe0f}"}), "it is empty"),
+        ("POST", GROUPS, json!({"name": "\u{3164}"}), hidden),
         ("POST", GROUPS, json!({"name": "a\nb"}), hidden),
         ("POST", GROUPS, json!({"name": "a\u{1b}[31m"}), hidden),
         ("POST", GROUPS, json!({"name": "a\u{0}b"}), hidden),
@@ -299,4 +301,28 @@ async fn an_account_that_is_read_only_looks_and_changes_nothing() {
         assert_eq!((status, code), (403, 403_008), "{method} {path}");
     }
     assert_eq!(told(&server, &ann).await, "all: 700.HK | mine: 700.HK");
+}
+
+#[tokio::test]
+async fn an_account_asks_about_lists_ten_times_in_a_second_and_is_told_to_wait() {
+    let server = Running::start().await;
+    let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", unhurried()));
+    let mut answered = 0;
+    let refusal = loop {
+        let answer = server.get(GROUPS, &ann).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        answered += 1;
+        assert!(answered < 500, "there is no limit");
+    };
+    assert!(answered >= 10, "{answered}");
+    let (status, code, words) = refused(&refusal);
+    assert_eq!((status, code), (429, 429_002));
+    assert!(words.contains("at most 10 calls about watchlists and lists of securities"), "{words}");
+    assert_eq!(refusal.header("retry-after"), Some("1"));
+    // An account without a rate limit has none here either.
+    for _ in 0..20 {
+        assert_eq!(server.get(GROUPS, &bob).await.status, 200);
+    }
 }

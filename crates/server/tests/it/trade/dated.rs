@@ -36,7 +36,9 @@ async fn account_funds_have_the_fields_and_read_the_parameters_of_their_date() {
     }
     let answer = hall.ask("GET", "/v1/asset/account", &Value::Null).await;
     assert_eq!(answer.header("x-api-date"), Some("2022-06-19"));
+    assert_eq!(hall.get("/v1/me").await["api_date"], "2022-06-19");
     hall.pin(Value::Null).await;
+    assert_eq!(hall.get("/v1/me").await.get("api_date"), None);
     assert_eq!(hall.funds().await, (newest, "USD".to_owned()));
     assert_eq!(hall.ask("GET", "/v1/asset/account", &Value::Null).await.header("x-api-date"), None);
 }

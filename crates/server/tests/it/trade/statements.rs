@@ -108,7 +108,8 @@ async fn an_address_is_good_as_it_was_given_and_in_no_other_way() {
     assert_eq!(fetch(&hall, &good).await.status, 200);
     let forged = "this address was not made here, or something in it was changed".to_owned();
     let (path, query) = good.split_once('?').unwrap();
-    let signature = query.rsplit_once("sig=").unwrap().1;
+    let (named, signature) = query.rsplit_once("&sig=").unwrap();
+    let signature_first = format!("sig={signature}&{named}");
     let number = hall.ann.account_id.0;
     for wrong in [
         path.to_owned(),
@@ -119,6 +120,12 @@ async fn an_address_is_good_as_it_was_given_and_in_no_other_way() {
         good.replace(&format!("/{number}-"), &format!("/{}-", number + 1)),
         good.replace("-1-", "-2-"),
         good.replace("expires=", "expires=9"),
+        good.replace("expires=", "expires=0"),
+        good.replace("expires=", "expires=%2B"),
+        format!("{good}&lang=zh-CN"),
+        format!("{good}&sig=x"),
+        format!("{good}&more=1"),
+        format!("{path}?{signature_first}"),
         good.replace(&format!("sig={signature}"), "sig="),
         good.replace(&format!("sig={signature}"), &format!("sig={}", "A".repeat(43))),
         good.replace(&format!("sig={signature}"), &format!("sig={}", "A".repeat(200))),

@@ -113,7 +113,6 @@ impl Feed for Store {
             kind: if is_option { Kind::Option } else { Kind::Equity },
             lot: Quantity::whole(if symbol.market() == Market::Hk { 100 } else { 1 }),
             currency: if symbol.market() == Market::Hk { Currency::HKD } else { Currency::USD },
-            decimals: 3,
             is_delisted: false,
         };
         let known =

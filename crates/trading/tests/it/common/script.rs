@@ -113,7 +113,7 @@ impl Player {
                 let lot = Quantity::parse(lot).expect("a lot");
                 self.store
                     .securities
-                    .insert(symbol(of), Security { kind, lot, currency, decimals: 3, is_delisted: false });
+                    .insert(symbol(of), Security { kind, lot, currency, is_delisted: false });
             }
             ["delisted", of] => {
                 let plain = trading::Feed::security(&self.store, &symbol(of), date(&self.day)).unwrap();

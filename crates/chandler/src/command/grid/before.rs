@@ -1,0 +1,85 @@
+//! `chandler grid info` and `agree`: what comes before a grid.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::command::trade::Whose;
+use crate::command::trade::shown::{amount, rows, text};
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::remote::field;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Info {
+    /// The security: 700.HK, AAPL.US
+    symbol: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Agree {
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Info {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let symbol = source.symbol(&self.symbol, surroundings)?;
+        let info = source.grid_symbol(&symbol)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&info)?);
+        }
+        let mut out = output::stdout();
+        for (label, words) in lines(symbol.as_str(), &info) {
+            writeln!(out, "{label:<13}{words}")?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+fn lines(symbol: &str, info: &Value) -> Vec<(&'static str, String)> {
+    let channel = field(info, "channel_infos");
+    let is = |name: &str| field(channel, name).as_bool() == Some(true);
+    let price = match text(info, "last_done") {
+        none if none.is_empty() => "none yet".to_owned(),
+        price => format!("{} {price}", text(channel, "currency")),
+    };
+    let hours = if is("support_rth") { "regular, or before and after them too" } else { "regular" };
+    let mut lines = vec![
+        ("security", format!("{symbol} {}", text(info, "name")).trim_end().to_owned()),
+        ("price", price),
+        ("lot", amount(info, "lot_size")),
+        ("hours", hours.to_owned()),
+        ("agreed", if is("strategy_granted") { "yes" } else { "no" }.to_owned()),
+    ];
+    lines.extend(rows(info, "bid_sizes").iter().enumerate().map(|(index, band)| {
+        let until = match text(band, "end_proceed") {
+            none if none.is_empty() => "on".to_owned(),
+            end => format!("to {end}"),
+        };
+        let words = format!("{} from {} {until}", text(band, "bid_size"), text(band, "str_proceed"));
+        (if index == 0 { "steps" } else { "" }, words)
+    }));
+    lines
+}
+
+impl Agree {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        self.whose.source(surroundings)?.agree_to_strategy()?;
+        if self.format == Format::Json {
+            return Ok(output::json(&json!({}))?);
+        }
+        let mut out = output::stdout();
+        writeln!(out, "agreed: grids are taken")?;
+        Ok(out.flush()?)
+    }
+}
