@@ -47,7 +47,13 @@ describe('the chart', () => {
       assert.equal(await page.locator('footer a[href*="tradingview.com"]').count(), 1);
       assert.equal(await page.locator('.for-operator').first().isVisible(), false);
       await visitor.look('chart-open');
-    });
+      // The last security of another server at this address is none of this one.
+      await page.evaluate(() => localStorage.setItem('chandler.symbol', 'GONE.US'));
+      await visitor.open(on.at('/'));
+      await page.waitForFunction(() => location.search.startsWith('?symbol='));
+      await drawn(page);
+      assert.doesNotMatch(page.url(), /GONE/);
+    }, { complaints: [/status of 400/] });
   });
 
   it('finds a security by code and by name in three languages', async () => {

@@ -2,6 +2,7 @@
 // the reader does makes another view. Everything else has a file of its own.
 
 import { describeAction, placeActions } from './actions.js';
+import { writeAddress } from './address.js';
 import { adviceElement, whoFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
@@ -18,11 +19,11 @@ import { Extra, wantsExtras } from './extra.js';
 import { Facts } from './facts.js';
 import { Feed } from './feed.js';
 import { Fresh, whenBack } from './fresh.js';
-import { formatLink, parseLink } from './link.js';
+import { parseLink } from './link.js';
 import { lostAdvice, nothingAdvice } from './lost.js';
 import { Looking } from './looking.js';
 import { marketOf } from './market.js';
-import { remember } from './memory.js';
+import { remember, remembered } from './memory.js';
 import { extent, notice, note, say, showNames, showQuota } from './notices.js';
 import { Pager } from './pager.js';
 import { lastDate, periodNamed } from './periods.js';
@@ -117,12 +118,22 @@ async function open() {
   try {
     await mine.open();
   } catch (error) {
-    if (feed === mine) refused(error);
-    return;
+    if (feed !== mine) return;
+    return isOfAnotherStore(error) ? suggest() : refused(error);
   }
   if (feed !== mine) return;
   if (mine.candles.length === 0) return nothing();
   await begun(mine);
+}
+
+/** The last security may be gone since, or have been one of another server at this address. */
+const isOfAnotherStore = (error) =>
+  error.name === 'Refused' && asked !== view.symbol && view.symbol === remembered('symbol') && adviceFor(error, place()).isMissing;
+
+function suggest() {
+  remember('symbol', undefined);
+  view = { ...view, symbol: undefined };
+  return begin();
 }
 
 /** A feed with candles becomes a picture. Everything else waits for that: only then does the library know what is visible. */
@@ -286,15 +297,6 @@ function alter(what) {
   if (chart && feed?.candles.length > 0) showExtras();
 }
 
-/**
- * A choice of the reader is a step that the back button undoes; scrolling, and what the page chose by itself, are not. Browsers limit
- * these calls, so the same address is not written twice.
- */
-function writeAddress(shown, how = 'replaceState') {
-  const link = formatLink(shown);
-  if (link !== whereIAm()) history[how](null, '', link);
-}
-
 /** After the back button. */
 function goBack() {
   // A pending scroll position must not overwrite the address that was just restored.
@@ -337,8 +339,8 @@ function refused(error, again = open) {
   const isAway = error.status === UNREACHABLE || error.status >= 500;
   return advise('refused', { advice, isAway }, () => {
     // The button has said what it costs.
-    if (advice.costs) asked = view.symbol;
-    again();
+    if (advice.costs) change({ symbol: view.symbol });
+    else again();
   });
 }
 

@@ -40,5 +40,5 @@ export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) 
   }));
   if (lost) return { title: phrase('lost', lost), text: phrase('lost_text'), links };
   if (!isEmpty) return { title: phrase('closed'), text: phrase('closed_text'), links };
-  return { title: phrase('empty'), text: phrase('empty_text'), links, command: 'chandler import FILES…', slot: 'import' };
+  return { title: phrase('empty'), text: phrase('empty_text'), links, command: 'chandler import FILES…', takesFiles: true };
 }

@@ -373,20 +373,6 @@ test('a command names the store that is served, to those who may know it', () =>
   assert.equal(liftingFor(who), String.raw`chandler --store 'sqlite:/a b' account set 'Ann'\''s own' --unlimited`);
 });
 
-test('what the page chooses by itself is asked for without being charged', async () => {
-  const paths = [];
-  const answer = async (path) => {
-    paths.push(new URL(path, 'http://x').searchParams.get('charge'));
-    return { data: { candlesticks: [], next: 'more' } };
-  };
-  const view = { symbol: '1.HK', period: 'day', adjust: 'none', session: 'intraday' };
-  const chosen = new Feed(view, answer, false);
-  await chosen.open();
-  await chosen.older();
-  await new Feed(view, answer).open();
-  assert.deepEqual(paths, ['no', null, null]);
-});
-
 test('a refusal is for operators only where it says so', () => {
   const refused = (message) => new Refused({ status: 403, code: 403008, message, headers: new Headers() });
   assert.equal(adviceFor(refused("this is for accounts with the operator's role")).title, 'For operators');

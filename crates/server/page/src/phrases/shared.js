@@ -5,6 +5,7 @@ import { phrasesOf } from '../phrase.js';
 export const phrase = phrasesOf({
   sign_in: ['Sign in', '登录', '登入'],
   account_title: ['Programs and signing out', '程序与退出登录', '程式與登出'],
+  import_here: ['Import in the browser', '在浏览器中导入', '在瀏覽器中匯入'],
   try_again: ['Try again', '重试', '重試'],
   waiting: ['Trying again in {0} s', '{0} 秒后重试', '{0} 秒後重試'],
 
