@@ -1,6 +1,7 @@
 // Advice as an element: title, text, and what can be done.
 
 import { me } from './api.js';
+import { addressOf } from './base.js';
 import { commandFor, liftingFor } from './command.js';
 import { el } from './dom.js';
 import { phrase } from './phrases/shared.js';
@@ -16,6 +17,8 @@ export function adviceElement(advice, onRetry, who) {
   if (advice.command) box.append(el('pre', {}, el('code', {}, commandFor(advice.command, who))));
   const choices = el('p', { class: 'choices' });
   advice.links.forEach(({ href, label }, at) => choices.append(el('a', { class: at === 0 ? 'button main' : 'button', href }, label)));
+  if (advice.takesFiles && who?.role === 'operator')
+    choices.append(el('a', { class: 'button main', href: addressOf('/imports') }, phrase('import_here')));
   if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, advice.label ?? phrase('try_again')));
   let stop = () => {};
   if (advice.wait) {
@@ -29,8 +32,6 @@ export function adviceElement(advice, onRetry, who) {
   if (choices.childNodes.length > 0) box.append(choices);
   if (advice.isLimit && who?.role === 'operator')
     box.append(el('p', {}, phrase('lift')), el('pre', {}, el('code', {}, liftingFor(who))));
-  // Where an operator may bring files, something else can be put in place of the command.
-  if (advice.slot) box.append(el('div', { 'data-slot': advice.slot }));
   return { box, stop };
 }
 

@@ -12,7 +12,7 @@ const BAD_QUESTION = 301600;
 /**
  * `links` lead somewhere, `command` is for the operator's terminal, `retry` offers the button (with the words of `label`), `wait` counts
  * down in seconds and then asks again by itself. `costs` says that the button takes something of the quota, `isLimit` that a limit of the
- * account stands in the way, which an operator can lift. `here` is where to come back to after signing in.
+ * account stands in the way, which an operator can lift, `isMissing` that there is nothing of the security here. `here` is where to come back to after signing in.
  */
 export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   const { status, code, message } = refused;
@@ -51,7 +51,7 @@ const costs = ({ used, limit }, symbol) => ({
   costs: true,
 });
 
-const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}` });
+const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}`, isMissing: true });
 
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);

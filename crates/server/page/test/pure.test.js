@@ -12,7 +12,7 @@ import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus,
 import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
 import { hongKongDate } from '../src/desk/table.js';
 import { Feed } from '../src/feed.js';
-import { formatLink, parseLink, symbolOf } from '../src/link.js';
+import { DEFAULTS, formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
 import { phrase as admin } from '../src/phrases/admin.js';
@@ -21,6 +21,7 @@ import { phrase as desk } from '../src/phrases/desk.js';
 import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
+import { phrase as extras } from '../src/phrases/extras.js';
 import { phrase as shared } from '../src/phrases/shared.js';
 import { phrase as side } from '../src/phrases/side.js';
 import { phrase as uploads } from '../src/phrases/uploads.js';
@@ -219,10 +220,10 @@ test('corporate actions are told in words and shown on the first candle that is 
 });
 
 test('addresses name views', () => {
-  const { view, ignored } = parseLink('?symbol=cndl.us&period=5m&adjust=forward&session=all&before=2026-11-13T15:00');
-  assert.deepEqual(view, { symbol: 'CNDL.US', period: '5m', adjust: 'forward', session: 'all', before: '2026-11-13T15:00' });
+  const { view, ignored } = parseLink('?symbol=cndl.us&period=5m&adjust=none&session=all&before=2026-11-13T15:00');
+  assert.deepEqual(view, { ...DEFAULTS, symbol: 'CNDL.US', period: '5m', adjust: 'none', session: 'all', before: '2026-11-13T15:00' });
   assert.deepEqual(ignored, []);
-  assert.equal(formatLink(view), '/?symbol=CNDL.US&period=5m&adjust=forward&session=all&before=2026-11-13T15:00');
+  assert.equal(formatLink(view), '/?symbol=CNDL.US&period=5m&adjust=none&session=all&before=2026-11-13T15:00');
   assert.deepEqual(parseLink(formatLink(view).slice(1)).view, view);
   assert.equal(formatLink(parseLink('').view), '/');
   const odd = parseLink('?period=7m&symbol=TENCENT&before=yesterday');
@@ -297,12 +298,12 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, uploads.table, admin.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
       // The few keys that are put together from two parts.
-      const name = key.replace(/_brief$/, '').replace(/^loading_(older|newer)$/, '$1');
+      const name = key.replace(/_(brief|rule)$/, '').replace(/^loading_(older|newer)$/, '$1');
       const isSaid = [`'${name}'`, `{{${name}}}`, ` ${name}()`].some((form) => used.includes(form));
       assert.ok(isSaid, `${key} is said nowhere`);
     }
@@ -370,20 +371,6 @@ test('a command names the store that is served, to those who may know it', () =>
   assert.equal(commandFor(import_, { store: 'sqlite:/data/own' }), 'chandler --store sqlite:/data/own import FILES…');
   const who = { account: "Ann's own", store: 'sqlite:/a b' };
   assert.equal(liftingFor(who), String.raw`chandler --store 'sqlite:/a b' account set 'Ann'\''s own' --unlimited`);
-});
-
-test('what the page chooses by itself is asked for without being charged', async () => {
-  const paths = [];
-  const answer = async (path) => {
-    paths.push(new URL(path, 'http://x').searchParams.get('charge'));
-    return { data: { candlesticks: [], next: 'more' } };
-  };
-  const view = { symbol: '1.HK', period: 'day', adjust: 'none', session: 'intraday' };
-  const chosen = new Feed(view, answer, false);
-  await chosen.open();
-  await chosen.older();
-  await new Feed(view, answer).open();
-  assert.deepEqual(paths, ['no', null, null]);
 });
 
 test('a refusal is for operators only where it says so', () => {

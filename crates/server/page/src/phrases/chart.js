@@ -7,6 +7,7 @@ export const phrase = phrasesOf({
   loading_any: ['Loading…', '载入中…', '載入中…'],
   loading_older: ['loading older candles…', '正在载入更早的K线…', '正在載入更早的K線…'],
   loading_newer: ['loading newer candles…', '正在载入更新的K线…', '正在載入更新的K線…'],
+  loading_first: ['loading the first candles…', '正在载入最早的K线…', '正在載入最早的K線…'],
   going_on: ['{0}, going on in', '{0}，稍后继续：', '{0}，稍後繼續：'],
   candles: ['{0} candles', '{0} 根K线', '{0} 根K線'],
   begins: ['{0}, history begins {1}', '{0}，历史始于 {1}', '{0}，歷史始於 {1}'],
@@ -28,6 +29,19 @@ export const phrase = phrasesOf({
     'There is nothing of it in this period yet. On the server:',
     '此周期尚无数据。请在服务器上运行：',
     '此週期尚無數據。請在伺服器上執行：',
+  ],
+  none_period_text: [
+    'There is nothing of it in this period, but in others.',
+    '此周期没有数据，其他周期有。',
+    '此週期沒有數據，其他週期有。',
+  ],
+  show_period: ['Show {0}', '显示 {0}', '顯示 {0}'],
+  show_days: ['Show days', '显示日K', '顯示日K'],
+  no_period: ['{0}: nothing is stored', '{0}：无数据', '{0}：無數據'],
+  new_month: [
+    'A new month has begun: newer candles count toward its quota. Press r to go on.',
+    '新的月份已开始：更新的K线计入新额度。按 r 继续。',
+    '新的月份已開始：更新的K線計入新額度。按 r 繼續。',
   ],
   empty: ['Nothing has been imported yet', '尚未导入任何数据', '尚未匯入任何數據'],
   empty_text: [

@@ -5,6 +5,7 @@ import { phrasesOf } from '../phrase.js';
 export const phrase = phrasesOf({
   sign_in: ['Sign in', '登录', '登入'],
   account_title: ['Programs and signing out', '程序与退出登录', '程式與登出'],
+  import_here: ['Import in the browser', '在浏览器中导入', '在瀏覽器中匯入'],
   try_again: ['Try again', '重试', '重試'],
   waiting: ['Trying again in {0} s', '{0} 秒后重试', '{0} 秒後重試'],
 
@@ -71,6 +72,7 @@ export const phrase = phrasesOf({
     '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
     '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
   ],
+  units: ['K M B T', '万 亿 万亿', '萬 億 萬億'],
   day_of_month: ['{0} {1}', '{1}{0}日', '{1}{0}日'],
   month_of_year: ['{0} {1}', '{1}年{0}', '{1}年{0}'],
 });

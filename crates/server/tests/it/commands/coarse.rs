@@ -57,6 +57,7 @@ async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
     let periods = json!(["15m", "30m", "45m", "60m", "120m", "180m", "240m"]);
     let facts = server.get("/v1/securities/9.HK", &account).await.json();
     assert_eq!(facts["data"]["periods"], periods);
+    assert_eq!(facts["data"]["stored"][0]["period"], "15m");
     let udf = server.get("/udf/symbols?symbol=9.HK", &account).await.json();
     assert_eq!(udf["supported_resolutions"], json!(["15", "30", "45", "60", "120", "180", "240"]));
     assert_eq!((&udf["has_intraday"], &udf["has_daily"]), (&json!(true), &json!(false)));
