@@ -15,9 +15,10 @@ use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
 use crate::inventory::known_part;
 use crate::own::has_own;
-use crate::read::{History, HistoryError};
+use crate::read::History;
 use lane_days::LaneDay;
 pub use states::{DayState, Expected};
 

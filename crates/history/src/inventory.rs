@@ -5,7 +5,7 @@ use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
 use store::{Lane, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
-use crate::read::HistoryError;
+use crate::error::HistoryError;
 
 /// Candles of regular hours that are stored of a security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

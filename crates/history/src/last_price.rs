@@ -4,9 +4,10 @@ use market::{Candle, Floors, Grain, Period, Price, Symbol};
 use store::Reader;
 
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
 use crate::own::has_own;
 use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
-use crate::read::{History, HistoryError};
+use crate::read::History;
 
 impl History {
     /// The last price in regular hours that may be known, and how many decimals it is printed with; `None` if there is none. Daily

@@ -14,8 +14,9 @@ use store::{Series, SeriesInfo, Snapshot};
 
 use crate::as_of::{AsOf, Edge, Horizon};
 use crate::edge::Sources;
+use crate::error::HistoryError;
 use crate::plan::{Keep, Plan, Rows};
-use crate::read::{HistoryError, interleave, read_lanes};
+use crate::read::{interleave, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
 /// How many times as much is read if it was not enough.

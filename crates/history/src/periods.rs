@@ -4,7 +4,8 @@ use market::{Floors, Grain, Period, Symbol, Venue};
 use store::{Lane, Reader, SeriesInfo};
 
 use crate::as_of::AsOf;
-use crate::read::{History, HistoryError};
+use crate::error::HistoryError;
+use crate::read::History;
 
 impl History {
     /// The periods that a security has any candle of, shortest first. Every minute period comes of minutes, coarse files answer

@@ -2,11 +2,12 @@ use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError, Columns};
 use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
-use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
+use store::{BlockEntry, Body, Reader, Series, Snapshot, View};
 
 use crate::adjustment;
 use crate::as_of::AsOf;
 use crate::edge::Sources;
+use crate::error::HistoryError;
 use crate::own::Mixed;
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
@@ -24,28 +25,6 @@ pub struct Answer {
     /// How many decimals the security's prices are written with.
     pub decimals: u32,
     pub candles: Candles,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
-    #[error("{0} is not known here: import its candles, or check the spelling")]
-    UnknownSecurity(Symbol),
-    #[error("{0} is an option: history for options is unavailable")]
-    Option(Symbol),
-    #[error("{0} is known, but has no candles")]
-    NoCandles(Symbol),
-    #[error("{0} has no trades")]
-    NoTrades(Symbol),
-    #[error("{0} is a warrant: capital flow of warrants is unavailable")]
-    Warrant(Symbol),
-    #[error("stored trades of {symbol} at {at}: {source}")]
-    DamagedTrades { symbol: Symbol, at: Timestamp, source: BlockError },
-    #[error("stored block of {series} at {at}: {source}")]
-    Damaged { series: Series, at: Timestamp, source: BlockError },
-    #[error("folding {symbol}: {source}")]
-    Overflow { symbol: Symbol, source: fold::Overflow },
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl History {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use market::{Candles, Date, Grain, Timestamp, Venue};
 
 use super::by_day;
+use crate::error::HistoryError;
 use crate::own::Taken;
-use crate::read::HistoryError;
 
 /// What one lane of a day has.
 #[derive(Clone, Debug)]

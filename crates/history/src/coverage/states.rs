@@ -13,8 +13,8 @@ use super::{
     within,
 };
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
 use crate::own::has_own;
-use crate::read::HistoryError;
 
 /// The coverage of one day of one security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
