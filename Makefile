@@ -9,7 +9,7 @@ ifneq ($(TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
 endif
 
-.PHONY: demo demo-market demo-build test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page deb packaging
+.PHONY: demo demo-market demo-build test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page dist dist-build dist-try deb packaging pictures
 
 demo: demo-build
 	target/release/chandler --store $(STORE) demo --serve
@@ -93,22 +93,38 @@ fuzz:
 bench:
 	@./bench/run.sh
 
-# A package for Debian and Ubuntu, in target/debian. CPU=x86-64 is for processors without AVX2.
-CARGO_DEB = 3.8.0
+# The executable for others, in target/dist: a tarball, a package for Debian and Ubuntu, a wheel for pip, checksums. It asks for the glibc
+# of the machine that built it, so build it on Debian 12; what is newer is refused. CPU=x86-64 is for processors without AVX2.
 PACKAGE = target/release/package
 CPU ?=
-deb: setup page
-	@target/tools/bin/cargo-deb --version 2>/dev/null | grep -qx $(CARGO_DEB) || \
-	    $(CARGO) install --quiet --locked --root target/tools cargo-deb@$(CARGO_DEB)
-	$(if $(CPU),RUSTFLAGS="-C target-cpu=$(CPU)") CHANDLER_PAGE_REQUIRED=1 $(CARGO) build --release --locked -p chandler
-	rm -rf $(PACKAGE) && mkdir -p $(PACKAGE) && cp -r packaging/deb $(PACKAGE)/scripts
-	$(if $(CPU),rm $(PACKAGE)/scripts/preinst)
-	target/release/chandler man --dir $(PACKAGE)/man && gzip -9n $(PACKAGE)/man/*.1
-	gzip -9nc CHANGELOG.md >$(PACKAGE)/changelog.gz
-	for shell in bash zsh fish; do target/release/chandler completions $$shell >$(PACKAGE)/chandler.$$shell; done
-	target/tools/bin/cargo-deb --no-build --locked -p chandler
+PACK = python3 packaging/dist/pack.py $(if $(CPU),--baseline) $(if $(TAG),--tag $(TAG))
+dist: dist-build
+	rm -rf target/dist
+	$(PACK)
 
-# The units of systemd, as far as systemd itself can tell; a machine without it cannot, and says so.
-packaging:
+deb: dist-build
+	$(PACK) deb
+
+dist-build: setup page
+	$(if $(CPU),RUSTFLAGS="-C target-cpu=$(CPU)") CHANDLER_PAGE_REQUIRED=1 $(CARGO) build --release --locked -p chandler
+	rm -rf $(PACKAGE) && mkdir -p $(PACKAGE)
+	strip -o $(PACKAGE)/chandler target/release/chandler
+	target/release/chandler man --dir $(PACKAGE)/man
+	for shell in bash zsh fish; do target/release/chandler completions $$shell >$(PACKAGE)/chandler.$$shell; done
+
+# Installs each of them in a clean folder and uses it. TRY=--system installs the Debian package by apt, for a machine that is thrown away.
+TRY ?=
+dist-try:
+	python3 packaging/dist/try.py $(TRY)
+
+# The packing, with a small stand-in for the executable. The units of systemd, as far as systemd itself can tell; a machine without it
+# cannot, and says so.
+packaging: setup
+	python3 packaging/dist/test_pack.py
 	@if command -v systemd-analyze >/dev/null; then packaging/check.sh; \
 	else echo "packaging: NOT CHECKED: no systemd-analyze on this machine" >&2; fi
+
+# The pictures of the README, from the demo in Chromium.
+pictures: demo-build setup-e2e
+	e2e/run.sh --install-browser
+	node e2e/pictures.mjs target/release/chandler target/pictures target/e2e/node docs/images

@@ -10,6 +10,8 @@ import { cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { measureLong } from './long.mjs';
+
 const [EXECUTABLE, WORK, PACKAGES, VISITS = '20'] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(path.resolve(PACKAGES), 'package.json'))('playwright-core');
 const STORE = path.join(WORK, 'store');
@@ -170,6 +172,8 @@ try {
     if (Math.max(...of('shift')) > 0) failures.push(`${name}: something moved`);
     if (!visits.every(({ count }) => count.startsWith(CANDLES.toLocaleString('en')))) throw new Error(`${name}: not ${CANDLES} candles`);
   }
+  say('');
+  failures.push(...(await measureLong({ browser, state, url: server.url, say })));
 } finally {
   await browser.close();
   server.kill('SIGTERM');

@@ -35,9 +35,13 @@ export const frames = (page) =>
 /** One cell of the read-out. */
 export const said = (page, name) => page.locator(`#ro-${name}`).innerText();
 
-/** The cells of the read-out as the service writes them. */
+/** The cells of the read-out as the service writes them: large numbers are short, and exact where the pointer rests. */
 export async function readOut(page) {
-  const cells = await Promise.all([...PRICES, 'volume', 'turnover'].map(async (name) => [name, await said(page, name)]));
+  const exact = (name) => page.locator(`#ro-${name}`).getAttribute('title');
+  const cells = await Promise.all([
+    ...PRICES.map(async (name) => [name, await said(page, name)]),
+    ...['volume', 'turnover'].map(async (name) => [name, await exact(name)]),
+  ]);
   return Object.fromEntries(cells.map(([name, text]) => [name, text.replaceAll(',', '')]));
 }
 
@@ -50,9 +54,9 @@ export async function counted(page) {
   return Number(/^[\d,]+/.exec(text)[0].replaceAll(',', ''));
 }
 
-/** What the HTTP door answers to the same question, a page. */
+/** What the HTTP door answers to the same question, a page; prices are adjusted, as the chart has them at first. */
 export async function served(on, account, question) {
-  const query = new URLSearchParams({ limit: 1000, ...question });
+  const query = new URLSearchParams({ limit: 1000, adjust: 'forward', ...question });
   const headers = { authorization: `Bearer ${account.access_token}` };
   const answer = await on.server.ask('GET', `/v1/quote/history-candlesticks?${query}`, { headers });
   assert.equal(answer.status, 200, answer.text);

@@ -107,7 +107,7 @@ describe('a desk page that has been open for a while', () => {
       assert.equal(await page.getByRole('heading', { name: 'For operators' }).count(), 0);
     }, { complaints: [/status of 403/] });
     await at(USER, '/connections', async (page, { context }) => {
-      const again = page.getByRole('button', { name: 'Look again' });
+      const again = page.getByRole('button', { name: 'Refresh' });
       await again.waitFor();
       await context.clearCookies();
       await again.click();
@@ -136,7 +136,7 @@ describe('the connections page', () => {
     const child = await program(on.people[USER]);
     await at(OPERATOR, '/connections', async (page, visitor) => {
       await page.getByText('Nobody is connected.').waitFor();
-      await page.getByRole('link', { name: 'Those of all accounts' }).click();
+      await page.getByRole('link', { name: 'All accounts' }).click();
       await page.getByRole('cell', { name: USER }).first().waitFor();
       await visitor.look('desk-connections-all');
     });
@@ -144,9 +144,37 @@ describe('the connections page', () => {
   });
 });
 
+describe('the coverage page', () => {
+  it('is for every account, and finds what is asked for', async () => {
+    await at(USER, '/coverage?market=HK', async (page) => {
+      await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor();
+      assert.equal(await page.getByRole('button', { name: /\.US$/ }).count(), 0);
+      await page.getByLabel('Code or name').fill('9001');
+      await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: '9001.HK', exact: true }).waitFor();
+      assert.match(page.url(), /query=9001&market=HK$/);
+      await page.getByLabel('Code or name').fill('nothing at all');
+      await page.getByText('No results').waitFor();
+    });
+  });
+});
+
+/** Drops a file on the page, as a person does with one of another window. */
+async function drop(page, name, content) {
+  const transfer = await page.evaluateHandle(
+    ([name, bytes]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(bytes)], name));
+      return transfer;
+    },
+    [name, [...Buffer.from(content)]],
+  );
+  await page.dispatchEvent('#import', 'drop', { dataTransfer: transfer });
+}
+
 describe('the pages of operators', () => {
   it('tell others whose they are, and do not offer themselves', async () => {
-    for (const where of ['/coverage', '/imports']) {
+    for (const where of ['/imports']) {
       await at(USER, where, async (page, visitor) => {
         await page.getByRole('heading', { name: 'For operators' }).waitFor();
         assert.equal(await page.locator('.for-operator').first().isVisible(), false);
@@ -191,6 +219,43 @@ describe('the pages of operators', () => {
       await visitor.look('desk-quarantine');
       await page.getByRole('link', { name: 'All imports' }).click();
       await page.getByRole('heading', { name: 'Refused rows', exact: true }).waitFor();
+    });
+  });
+
+  it('take a dropped file: what it would do, its import, and taking it back', async () => {
+    const rows = 'date,open,high,low,close,volume\n2026-11-11,10,11,9,10,100\n2026-11-12,10,9,11,10,100\n2026-11-13,10,12,9,11,200\n';
+    await at(OPERATOR, '/imports', async (page, visitor) => {
+      const choose = page.getByRole('button', { name: 'Choose a file…' });
+      await choose.waitFor();
+      await drop(page, 'DROP.US.csv', rows);
+      const card = page.getByRole('article', { name: 'DROP.US.csv' });
+      await card.getByText(/^Would add 2, replace 0,.* refused rows: 1\.$/).waitFor();
+      await card.getByText('the name of the file', { exact: true }).waitFor();
+      await card.getByText('2026-11-11 to 2026-11-13').waitFor();
+      await card.getByText('a guess').first().waitFor();
+      await card.getByRole('cell', { name: '2026-11-11' }).waitFor();
+      await card.getByText(/low is above/).waitFor();
+      await visitor.look('desk-upload');
+      await card.getByRole('button', { name: 'Import', exact: true }).click();
+      await card.getByText(/Added 2,/).waitFor();
+      await card.getByRole('link', { name: 'See the chart of DROP.US' }).waitFor();
+      await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('done').waitFor();
+      await visitor.look('desk-imported');
+
+      // The same file once more, with the keyboard, and one that is no table.
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), choose.press('Enter')]);
+      await chooser.setFiles({ name: 'DROP.US.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
+      await page.getByText(/This very file was imported already/).waitFor();
+      await drop(page, 'picture.png', '\u0089PNG\r\n\u001a\n\u0000\u0000');
+      await page.getByRole('article', { name: 'picture.png' }).getByText(/^This file cannot be imported/).waitFor();
+
+      await card.getByRole('button', { name: 'Undo', exact: true }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('2 candles go, 0 are again as they were before.').waitFor();
+      await visitor.look('desk-undo');
+      await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
+      await page.getByText(/^Import \d+ is undone\.$/).waitFor();
+      await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('undone').waitFor();
     });
   });
 });

@@ -2,7 +2,7 @@
 // Each of them ends by itself, even if this process is killed.
 
 import { execFile, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -57,6 +57,29 @@ export function temporary(prefix) {
   const folder = mkdtempSync(path.join(WORK, prefix));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** `chandler open` of a file with this text, in a fresh store: the link that it prints, and a way to end it. */
+export async function openFile(name, text) {
+  const folder = temporary('open-');
+  const file = path.join(folder, name);
+  writeFileSync(file, text);
+  const words = ['--store', `sqlite:${path.join(folder, 'store')}`, '--clock', NOW, 'open', file, '--format', 'json'];
+  const command = [BINARY, ...words, '--no-browser', '--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0'];
+  const child = spawn('timeout', ['--kill-after=5', String(LIFE_S), ...command], { env: environment(), stdio: ['ignore', 'pipe', 'ignore'] });
+  process.on('exit', () => child.kill('SIGTERM'));
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const link = new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (line.includes('/signin/once')) resolve(JSON.parse(line).link);
+    });
+    ended.then(() => reject(new Error(`${file} was not opened`)));
+  });
+  const stop = () => {
+    child.kill('SIGTERM');
+    return within(ended, 'the end of chandler open');
+  };
+  return { link: await within(link, 'a link'), store: path.join(folder, 'store'), stop };
 }
 
 /** A server process with a fresh store. */

@@ -5,8 +5,8 @@ import { createServer, request as forward } from 'node:http';
 import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
-import { counted, drawn, said, signInTo, titled } from './chart.js';
-import { PATIENCE_MS, Server } from './harness.js';
+import { drawn, said, signInTo, titled } from './chart.js';
+import { PATIENCE_MS, Server, openFile } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
 const on = stage();
@@ -129,13 +129,12 @@ describe('the chart page', () => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Hal Haste', '/?symbol=WAX.US&period=5m');
       await drawn(page);
-      const before = await counted(page);
-      // The page behind the first one is more than the account may ask for at once.
+      // The first page of all is more than the account may ask for at once.
       await page.keyboard.press('Home');
       await page.getByText('going on in').waitFor();
       await visitor.keep('state-pace');
       await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
-      await page.waitForFunction((count) => Number(/^[\d,]+/.exec(document.getElementById('count').textContent)[0].replaceAll(',', '')) > count, before);
+      await page.waitForFunction(() => document.getElementById('count').textContent.includes('history begins'));
       // The same for a view that cannot even begin.
       await page.keyboard.press('p');
       await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
@@ -144,18 +143,70 @@ describe('the chart page', () => {
     });
   });
 
-  it('says how much of the quota is used and when there is more', async () => {
-    await on.person('Quin Quota', '--quota', '1');
+  it('says how much of the quota is used and when there is more, and to an operator what lifts it', async () => {
+    await on.person('Quin Quota', '--quota', '1', '--role', 'operator');
     await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
       await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
       await drawn(visitor.page);
       await visitor.open(on.at('/?symbol=CNDL.US'));
       await visitor.page.getByRole('heading', { name: 'This month’s quota is used up' }).waitFor();
       await visitor.page.locator('.advice').getByText(/1 of 1 securities are used\..*2026-12-01/).waitFor();
+      const lifts = `chandler --store sqlite:${on.server.store} account set 'Quin Quota' --unlimited`;
+      await visitor.page.getByText(lifts, { exact: true }).waitFor();
       await visitor.look('state-spent');
       await visitor.page.getByRole('link', { name: 'See the quota' }).click();
       await visitor.page.getByText('Starts again').waitFor();
     });
+  });
+
+  it('takes nothing of the quota for a security that the page has chosen', async () => {
+    await on.person('Una Unasked', '--quota', '3');
+    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Una Unasked', '/');
+      await page.getByRole('heading', { name: /is not open yet this month/ }).waitFor();
+      await visitor.look('state-unasked');
+      // Neither another visit nor a reload is a question.
+      await visitor.open(on.at('/'));
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      await page.reload();
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      // Nor is another period of what the page has chosen.
+      await page.keyboard.press('p');
+      await page.waitForFunction(() => document.title.includes(' W '));
+      await page.locator('.advice').getByText('0 of 3 are used').waitFor();
+      assert.equal(new URL(page.url()).search, '');
+      await page.keyboard.press('P');
+      await page.waitForFunction(() => document.title.includes(' D '));
+      await page.getByRole('button', { name: /^Show / }).click();
+      await drawn(page);
+      await page.getByText('quota 1 of 3').waitFor();
+      assert.match(page.url(), /symbol=/);
+      // It is counted by now, so that a visit opens it by itself.
+      const { symbol } = Object.fromEntries(new URL(page.url()).searchParams);
+      await visitor.open(on.at('/'));
+      await titled(page, symbol);
+    });
+  });
+
+  it('is opened by a one-time link, for the account of this machine, and names the store in use', async () => {
+    const days = ['2026-11-11', '2026-11-12', '2026-11-13'].map((day, at) => `${day},1${at},12${at},9,1${at}.5,1000`);
+    const opened = await openFile('CARD.US.csv', `date,open,high,low,close,volume\n${days.join('\n')}\n`);
+    await on.visit({ complaints: [/status of 40[03]/] }, async (visitor) => {
+      const { page } = visitor;
+      await visitor.open(opened.link);
+      await titled(page, 'CARD.US');
+      assert.equal(new URL(page.url()).search, '?symbol=CARD.US');
+      await page.waitForFunction(() => document.getElementById('account').textContent === 'local');
+      await visitor.open(new URL('/?symbol=700.HK', opened.link).href);
+      await page.getByText(`chandler --store sqlite:${opened.store} import candles.csv --symbol 700.HK`).waitFor();
+      // Used up: elsewhere it signs nobody in.
+      await page.context().clearCookies();
+      assert.equal(await visitor.open(opened.link), 403);
+      await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
+      await visitor.look('link-used');
+    });
+    await opened.stop();
   });
 
   it('says so when the account has no right to a market', async () => {
@@ -167,7 +218,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('says so when the server is gone, and asks again when it is told to', async () => {
+  it('says so when the server is gone, and goes on when it is back', async () => {
     const server = await Server.start();
     await server.account('Sam Storm', PASSWORD);
     const there = { server, at: (path) => new URL(path, server.url).href };
@@ -179,10 +230,11 @@ describe('the chart page', () => {
       await server.stop();
       await page.keyboard.press('p');
       await page.getByRole('heading', { name: 'The server does not answer' }).waitFor();
+      assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 1);
       await visitor.look('state-gone');
+      // By itself, without the button.
       const answer = { symbol: '9001.HK', period: 'week', candlesticks: [], next: null };
       await page.route('**/v1/**', (route) => route.fulfill({ json: { code: 0, message: 'success', data: answer } }));
-      await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByRole('heading', { name: 'No candles of 9001.HK' }).waitFor();
     });
   });
@@ -206,7 +258,7 @@ describe('the chart page', () => {
       const moved = await said(page, 'time');
       await page.waitForFunction((time) => document.getElementById('speech').textContent.startsWith(`${time}: open `), moved);
       await page.keyboard.press('Escape');
-      for (const [key, words] of [['s', 'session=all'], ['a', 'adjust=forward'], ['p', 'period=10m']]) {
+      for (const [key, words] of [['s', 'session=all'], ['a', 'adjust=none'], ['p', 'period=10m']]) {
         await page.keyboard.press(key);
         await page.waitForFunction((part) => location.search.includes(part), words);
         await drawn(page);
@@ -241,7 +293,7 @@ describe('every page', () => {
           // Nothing is out of reach on a narrow screen.
           await page.locator('#newest').click();
           await page.getByRole('link', { name: 'Imports' }).click({ trial: true });
-          for (const [where, words] of [['quota', 'Starts again'], ['connections', 'Look again'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
+          for (const [where, words] of [['securities', 'CNDL.US'], ['quota', 'Starts again'], ['connections', 'Refresh'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
             await visitor.open(on.at(`/${where}`));
             await page.getByText(words).first().waitFor();
             await visitor.look(`screen-${scheme}-${size}-${where}`);

@@ -55,6 +55,11 @@ class Refusals(unittest.TestCase):
         # Only history has a rate.
         self.assertEqual(len(quotes.static_info(["9001.HK"])), 1)
 
+    def test_one_word_lifts_the_limits_of_ones_own_account(self):
+        quotes, question = self.server.quotes(self.server.account("mine", "--unlimited"), "http"), {**DAY, "symbol": "9001.HK"}
+        for _ in range(61):
+            self.assertEqual(len(questions.ask(quotes, question)), 1)
+
     def test_a_client_paces_itself_by_what_it_is_told(self):
         # One at once and one a second: the third comes after two seconds, and the window of an hour has no room.
         account = self.server.account("slow", "--rate", "2/3600")

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use market::{Calendar, Market, Timestamp, Venue};
 use store::{
-    AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, VersionReader,
+    AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, Revocation,
+    VersionReader,
 };
 use zeroize::Zeroizing;
 
@@ -36,6 +37,8 @@ const CACHE_MAX: usize = 4_096;
 /// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
 #[derive(Debug)]
 pub struct Access {
+    /// Names this process in the links that it alone accepts.
+    pub(crate) instance: String,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
@@ -99,6 +102,12 @@ impl NewAccount {
         let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
+
+    /// Whether an account can be made of it, as far as its name and its terms tell.
+    pub fn check(&self) -> Result<(), AccessError> {
+        check_name(&self.name)?;
+        self.terms.row().map(drop)
+    }
 }
 
 /// The credentials of a new account. They are shown this once: of the token there is a hash from now on, and no command
@@ -135,6 +144,7 @@ impl Access {
 
     fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         Ok(Access {
+            instance: hex(&random::<16>()?),
             accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),
@@ -257,6 +267,19 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
+    /// The same for operators through the service: the last of them stays, because nobody else could let another one in there.
+    pub fn revoke_unless_last_operator(
+        &self,
+        id: AccountId,
+        by: &Actor,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Revocation, AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason };
+        Ok(self.accounts.revoke_unless_last(id, Role::Operator.as_str(), &note)?)
+    }
+
     /// Changes some of an account's terms. They apply from the next request on, in every process. Returns whether there is such an account.
     pub fn change_terms(
         &self,
@@ -265,9 +288,26 @@ impl Access {
         by: &Actor,
         present: Present,
     ) -> Result<bool, AccessError> {
+        self.change_terms_if(id, None, change, by, present)
+    }
+
+    /// The same if the terms, in words, are still those that the change was made upon: otherwise [`AccessError::TermsChanged`], and
+    /// nothing is changed. Without words nothing is compared.
+    pub fn change_terms_if(
+        &self,
+        id: AccountId,
+        was: Option<&str>,
+        change: impl Into<TermsChange>,
+        by: &Actor,
+        present: Present,
+    ) -> Result<bool, AccessError> {
         let (change, actor) = (change.into(), by.to_string());
         let changed = self.accounts.change_terms(id, (present.machine, &actor), |row| {
-            let terms = change.applied(&Terms::of(id, row)?);
+            let terms = Terms::of(id, row)?;
+            if was.is_some_and(|was| was != terms.to_string()) {
+                return Err(AccessError::TermsChanged);
+            }
+            let terms = change.applied(&terms);
             Ok::<_, AccessError>((terms.row()?, terms.to_string()))
         })?;
         self.settle(id, by, present)?;

@@ -43,6 +43,16 @@ impl Default for Terms {
 }
 
 impl Terms {
+    /// Without limits of rate, quota, connections and floors: for one's own.
+    pub fn unlimited() -> Terms {
+        TermsChange::unlimited().applied(&Terms::default())
+    }
+
+    /// Whether nothing of what [`TermsChange::unlimited`] lifts is limited.
+    pub fn is_unlimited(&self) -> bool {
+        TermsChange::unlimited().applied(self) == *self
+    }
+
     pub fn rate_rule(&self) -> RateRule {
         self.rate.unwrap_or(RateRule::SERVICE)
     }
@@ -107,6 +117,28 @@ impl From<&Terms> for TermsChange {
 }
 
 impl TermsChange {
+    /// Lifts every limit of an account at once. Its level and its other terms stay.
+    pub fn unlimited() -> TermsChange {
+        TermsChange {
+            quota: Some(Some(QUOTA_MAX)),
+            rate: Some(Some(RateRule::Unlimited)),
+            connections: Some(CONNECTIONS_MAX),
+            floors: Some(Some(FloorTable::NONE)),
+            ..TermsChange::default()
+        }
+    }
+
+    /// The limits of an account that has none of its own: the published ones, and what the server says.
+    pub fn limited() -> TermsChange {
+        TermsChange {
+            quota: Some(None),
+            rate: Some(None),
+            connections: Some(CONNECTIONS_DEFAULT),
+            floors: Some(None),
+            ..TermsChange::default()
+        }
+    }
+
     pub(crate) fn applied(&self, terms: &Terms) -> Terms {
         Terms {
             level: self.level.unwrap_or(terms.level),
@@ -230,6 +262,24 @@ mod tests {
         }
         assert!(Terms { quota: Some(QUOTA_MAX + 1), ..terms.clone() }.row().is_err());
         assert!(Terms { connections: 0, ..terms }.row().is_err());
+    }
+
+    #[test]
+    fn one_word_lifts_every_limit_and_another_restores_them() {
+        let own = Terms { read_only: true, level: Level::new(2), quota: Some(7), ..Terms::default() };
+        let lifted = TermsChange::unlimited().applied(&own);
+        assert!(lifted.is_unlimited() && Terms::unlimited().is_unlimited());
+        assert_eq!((lifted.read_only, lifted.level), (true, Level::new(2)));
+        assert!(lifted.row().is_ok());
+        assert_eq!(TermsChange::limited().applied(&lifted), Terms { quota: None, ..own });
+        for limited in [
+            Terms { quota: None, ..lifted.clone() },
+            Terms { rate: None, ..lifted.clone() },
+            Terms { connections: 10, ..lifted.clone() },
+            Terms { floors: None, ..lifted },
+        ] {
+            assert!(!limited.is_unlimited(), "{limited}");
+        }
     }
 
     #[test]

@@ -282,7 +282,7 @@ const NOBODY: Denial = Denial::TokenInvalid("nobody is signed in with this brows
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
 /// A cookie, and when it ends.
-fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
+pub(crate) fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
     Ok((session, Timestamp(now.0.saturating_add(BROWSER_LIFE_S))))

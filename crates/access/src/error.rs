@@ -37,6 +37,8 @@ pub enum AccessError {
     Password(&'static str),
     #[error("cannot give these terms: {0}")]
     Terms(String),
+    #[error("somebody else has changed the account meanwhile: look at it again")]
+    TermsChanged,
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error("cannot read the built-in calendar")]

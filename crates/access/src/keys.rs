@@ -1,5 +1,5 @@
 //! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens, device
-//! cookies and download addresses.
+//! cookies, download addresses and password links.
 //!
 //! `secret.key` holds 32 random bytes. A copy of the database alone thus reveals no secret, and neither does a copy of
 //! the key file alone. Every use has a key of its own, derived with a label, so that no use can be played
@@ -26,6 +26,7 @@ const SESSION_LABEL: &[u8] = b"chandler session 1";
 const FORM_LABEL: &[u8] = b"chandler form 1";
 const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
+const PASSWORD_LINK_LABEL: &[u8] = b"chandler password link 1";
 /// First byte of what is sealed, so that another cipher can follow one day.
 const SEAL_VERSION: u8 = 1;
 /// Long enough to be drawn by chance for every secret there will ever be.
@@ -40,6 +41,7 @@ pub(crate) struct Keys {
     form: Key,
     user_code: Key,
     download: Key,
+    password_link: Key,
 }
 
 impl std::fmt::Debug for Keys {
@@ -92,6 +94,7 @@ impl Keys {
             form: derive(FORM_LABEL),
             user_code: derive(USER_CODE_LABEL),
             download: derive(DOWNLOAD_LABEL),
+            password_link: derive(PASSWORD_LINK_LABEL),
         }
     }
 
@@ -168,6 +171,15 @@ impl Keys {
     /// Whether it is right, in a time that does not depend on how wrong it is.
     pub(crate) fn is_download_tag(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         mac(&self.download, parts).verify_slice(tag).is_ok()
+    }
+
+    /// The authentication tag of a link with which a password is set.
+    pub(crate) fn password_link_tag(&self, bytes: &[u8]) -> [u8; 32] {
+        mac(&self.password_link, &[bytes]).finalize().into_bytes().into()
+    }
+
+    pub(crate) fn is_password_link_tag(&self, bytes: &[u8], tag: &[u8; 32]) -> bool {
+        mac(&self.password_link, &[bytes]).verify_slice(tag).is_ok()
     }
 }
 

@@ -44,6 +44,7 @@ mod net;
 mod oauth;
 mod otp;
 mod password;
+mod password_link;
 mod quota;
 mod random;
 mod rate;
@@ -60,6 +61,7 @@ mod seats;
 mod secret;
 mod session;
 mod sign_in_guards;
+mod sign_in_link;
 mod sign_in_queue;
 mod sign_on;
 mod signature;
@@ -96,6 +98,7 @@ pub use oauth::{
 };
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
+pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
 pub use rate_limiter::{RateLimit, RateLimiter};
@@ -109,12 +112,13 @@ pub use scope::{Scope, Scopes};
 pub use seats::Seats;
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};
+pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
 pub use sign_on::SignedOn;
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, TallyDays, WatchlistGroup, WatchlistId,
-    Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, Revocation, TallyDays, WatchlistGroup,
+    WatchlistId, Watchlists,
 };
 pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{

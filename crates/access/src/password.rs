@@ -87,6 +87,16 @@ impl Gate {
             .is_ok_and(|known| argon2().verify_password(password.expose().as_bytes(), &known).is_ok());
         Ok(same && hash.is_some())
     }
+
+    /// The hash of a new password that somebody sends over the network.
+    pub(crate) fn hash(&self, password: &Secret) -> Result<Result<String, AccessError>, Busy> {
+        // One that cannot be is refused without the work.
+        if let Err(unfit) = check(password) {
+            return Ok(Err(unfit));
+        }
+        let _place = self.enter()?;
+        Ok(hash(password))
+    }
 }
 
 /// The hash of a new password, with a salt of its own.

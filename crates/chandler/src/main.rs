@@ -3,6 +3,7 @@
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod browser;
 mod chart;
 mod clock;
 mod command;
@@ -20,6 +21,7 @@ mod surroundings;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,11 @@ struct Arguments {
 enum Command {
     /// Read candles, securities and corporate actions from CSV and Parquet files into the store
     Import(command::import::Arguments),
+    /// Import files, serve them on this machine, and open the chart in a browser, signed in
+    Open(command::open::Arguments),
+    /// List what is stored: which candles of each security since when, its last price, and missing days
+    #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
+    List(command::list::Arguments),
     /// Ask for candles: by count, by range, any period, adjusted or not
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
@@ -58,10 +65,12 @@ enum Command {
     Check(command::check::Arguments),
     /// Show what is stored of a symbol: series, blocks, bytes, sources
     Inspect(command::inspect::Arguments),
-    /// List the import ledger
+    /// List the import ledger, or undo an import
     Imports(command::imports::Arguments),
     /// List the rows that imports refused, with file, line and reason
     Quarantine(command::quarantine::Arguments),
+    /// Take a symbol, or its candles of one period, out of the store
+    Remove(command::remove::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
     /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
@@ -117,7 +126,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    let matches = commands().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
@@ -128,13 +137,18 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
+            let text = surroundings::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
                 output::tell(format_args!("chandler: {text}"));
             }
             failure.exit_code()
         }
     }
+}
+
+/// The tree of commands.
+fn commands() -> clap::Command {
+    tree::complete(Arguments::command())
 }
 
 /// The matches of the command itself, below those that only lead to it, and the names on the way.
@@ -154,6 +168,8 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
     };
     match command {
         Command::Import(arguments) => command::import::run(&arguments, surroundings),
+        Command::Open(arguments) => command::open::run(&arguments, surroundings),
+        Command::List(arguments) => command::list::run(&arguments, surroundings),
         Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
         Command::Export(arguments) => command::export::run(&arguments, surroundings),
         Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),
@@ -161,6 +177,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Inspect(arguments) => command::inspect::run(&arguments, surroundings),
         Command::Imports(arguments) => command::imports::run(&arguments, surroundings),
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
+        Command::Remove(arguments) => command::remove::run(&arguments, surroundings),
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
         Command::Order(arguments) => command::order::run(&arguments, surroundings),
@@ -185,7 +202,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
         Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
         Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
-        Command::Completions(arguments) => command::completions::run(&arguments, Arguments::command()),
-        Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
+        Command::Completions(arguments) => command::completions::run(&arguments, commands()),
+        Command::Man(arguments) => command::man::run(&arguments, commands()),
     }
 }

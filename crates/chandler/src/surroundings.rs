@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
-use store::{Access, Store};
+use store::{Access, Store, StoreError};
 use trading::Tables;
 
 use crate::clock::Clock;
@@ -107,8 +107,19 @@ impl Surroundings {
     pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
         if let Some(store) = self.store.as_mut().filter(|_| self.is_default) {
             store.set_file_name(name);
+            self.is_default = false;
         }
         self
+    }
+
+    /// A command to type, with the store that is in use unless it is the default one: in another store it would do something else.
+    pub(crate) fn hint(&self, command: &str) -> String {
+        match self.store.as_deref().filter(|_| !self.is_default) {
+            Some(store) => {
+                format!("chandler --store {} {command}", shell_word(&format!("sqlite:{}", store.display())))
+            }
+            None => format!("chandler {command}"),
+        }
     }
 
     /// A symbol from the command line, or a usage error that says how to write one and suggests stored ones.
@@ -148,6 +159,47 @@ impl Surroundings {
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
         Ok(Store::open(self.directory()?, access)?)
     }
+
+    /// A store that is there, for changing what it has: one of an older version is brought forward, none is created.
+    pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
+        match Store::open(self.directory()?, Access::Read) {
+            Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Commands that only speak to a server, or print something: no store is theirs.
+const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "completions"];
+
+/// A message with the store of this command line in every command that it tells to type. A store of the environment is there for the next
+/// command too; one that was named by a flag is not, and in the default store the command would do something else.
+pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
+    let named = NamedFlags::of(matches).store;
+    let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
+    store.map_or_else(|| message.to_owned(), |store| naming_store(message, store))
+}
+
+fn naming_store(message: &str, store: &str) -> String {
+    const BEGINS: &str = "`chandler ";
+    let mut parts = message.split(BEGINS);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let command = part.split('`').next().unwrap_or_default();
+        let first = command.split(' ').next().unwrap_or_default();
+        text.push_str(BEGINS);
+        if !command.contains("--server") && !command.contains("--store") && !WITHOUT_STORE.contains(&first) {
+            text.push_str(&format!("--store {} ", shell_word(store)));
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+/// A word as a shell reads it: in quotes where it has characters that mean something there.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// A symbol without a store to take suggestions from.
@@ -188,4 +240,39 @@ fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {
         Ok(Venue::new(market, days, table))
     };
     Ok(Venues::new(venue(Market::Hk)?, venue(Market::Us)?, venue(Market::Cn)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_store_in_every_command_that_needs_it() {
+        let said = |text: &str| naming_store(text, "sqlite:own");
+        assert_eq!(said("no commands here"), "no commands here");
+        assert_eq!(
+            said("there is no account: `chandler account create NAME` makes one"),
+            "there is no account: `chandler --store sqlite:own account create NAME` makes one"
+        );
+        for same in
+            ["run `chandler login`", "`chandler quota --server http://x` lists them", "`chandler` alone"]
+        {
+            assert_eq!(said(same), same);
+        }
+        assert_eq!(
+            said("`chandler check`, then `chandler login`"),
+            "`chandler --store sqlite:own check`, then `chandler login`"
+        );
+    }
+
+    #[test]
+    fn a_hint_names_the_store_unless_it_is_the_default_one() {
+        let hint = |store: Option<&str>| {
+            let flags = Flags { store: store.map(str::to_owned), clock: None, calendars: None };
+            Surroundings::of(flags, NamedFlags::default()).unwrap().hint("import FILES")
+        };
+        assert_eq!(hint(None), "chandler import FILES");
+        assert_eq!(hint(Some("sqlite:demo")), "chandler --store sqlite:demo import FILES");
+        assert_eq!(hint(Some("sqlite:/a b/c'd")), r"chandler --store 'sqlite:/a b/c'\''d' import FILES");
+    }
 }

@@ -1,8 +1,9 @@
 //! Rules that hold for the whole tree of commands.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
-use crate::Arguments;
+use crate::commands;
+use crate::tree::GROUPS;
 
 /// Commands that take no `--format json`, and why.
 const WITHOUT_JSON: [(&str, &str); 4] = [
@@ -23,7 +24,7 @@ fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
 
 fn all() -> Vec<(String, Command)> {
     let mut found = Vec::new();
-    let mut tree = Arguments::command();
+    let mut tree = commands();
     tree.build();
     leaves(&tree, "", &mut found);
     found
@@ -37,13 +38,14 @@ fn every_command_takes_format_json_or_has_a_reason() {
         let takes_json = values.iter().any(|value| value.get_name() == "json");
         let excused = WITHOUT_JSON.iter().any(|(name, _)| *name == path);
         assert!(takes_json != excused, "{path}: takes JSON: {takes_json}, excused: {excused}");
+        assert!(format.is_none_or(|format| format.get_short() == Some('f')), "{path}: no -f");
     }
     assert!(WITHOUT_JSON.iter().all(|(name, _)| all().iter().any(|(path, _)| path == name)));
 }
 
 #[test]
 fn every_command_and_every_argument_is_described() {
-    Arguments::command().debug_assert();
+    commands().debug_assert();
     for (path, command) in all() {
         assert!(command.get_about().is_some(), "{path} says nothing about itself");
         for argument in command.get_arguments().filter(|argument| argument.get_long() != Some("format")) {
@@ -67,4 +69,20 @@ fn no_flag_of_a_command_hides_behind_that_of_another_environment() {
             }
         }
     }
+}
+
+#[test]
+fn the_help_has_every_command_under_one_heading() {
+    for command in commands().get_subcommands() {
+        let name = command.get_name();
+        let headings = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+        assert_eq!(headings, 1, "{name}");
+    }
+    let help = commands().render_help().to_string();
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
+    let headings = GROUPS.map(|(heading, _)| place(&format!("\n{heading}:\n")));
+    assert!(headings.is_sorted() && place("\nOptions:\n") > headings[5], "{help}");
+    assert!(place("\n  list ") < place("\n  serve ") && help.contains("[also: ls, search]"), "{help}");
+    let (commands, _) = help.split_at(place("\nOptions:\n"));
+    assert!(commands.lines().all(|line| line.chars().count() <= 110), "{help}");
 }

@@ -1,6 +1,6 @@
 //! A file's times to instants, once it is known what the file holds.
 
-use market::{Date, Grain, Market, Timestamp, Venues, Zone};
+use market::{Date, Grain, Market, Minutes, Timestamp, Venues, Zone};
 
 use crate::time::{DAY, DayCount, RawTime, TimeFault, clock_of_number, date_of_number};
 use crate::time_words::in_order;
@@ -47,6 +47,7 @@ pub(crate) struct Reading {
 pub(crate) struct Clock {
     zones: [(Zone, Option<CachedDay>); 3],
     days: DayCount,
+    venues: Venues,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +61,8 @@ struct CachedDay {
 impl Clock {
     pub(crate) fn new(venues: &Venues) -> Clock {
         let zone = |market| (venues.of(market).zone().clone(), None);
-        Clock { zones: [zone(Market::Hk), zone(Market::Us), zone(Market::Cn)], days: DayCount::new() }
+        let zones = [zone(Market::Hk), zone(Market::Us), zone(Market::Cn)];
+        Clock { zones, days: DayCount::new(), venues: venues.clone() }
     }
 
     #[inline]
@@ -85,8 +87,14 @@ impl Clock {
                 }
             },
         };
-        let shift = if reading.grain == Grain::Minute && reading.stamp == Stamp::End { 60 } else { 0 };
-        Ok(Timestamp(at - shift))
+        match (reading.stamp, reading.grain.length()) {
+            (Stamp::Start, _) | (Stamp::End, None) => Ok(Timestamp(at)),
+            (Stamp::End, Some(Minutes::ONE)) => Ok(Timestamp(at - 60)),
+            // The last candle of a segment may be short, so that its length does not tell where it began.
+            (Stamp::End, Some(minutes)) => {
+                self.venues.of(market).ended(minutes, Timestamp(at)).ok_or(TimeFault::End)
+            }
+        }
     }
 
     /// A number becomes what its unit says, a date what its order says; everything else stays.

@@ -35,6 +35,22 @@ pub enum Problem {
         "unknown header: found {found}; missing {missing}; name the columns with --map, like --map time=when,close=last"
     )]
     Header { found: String, missing: String },
+    #[error(
+        "line {0}: there is no header, and the numbers are not in the order open, high, low, close; name the columns with --columns, like --columns date,open,high,low,close,volume"
+    )]
+    NoHeader(u64),
+    #[error(
+        "line {line}: the columns of {ticker} lack {missing}: in a table with symbols side by side each of them needs open, high, low and close"
+    )]
+    WideColumns { line: u64, ticker: String, missing: String },
+    #[error(
+        "decimals are written with a point in line {point} and with a comma in line {comma}: pass --decimal point or --decimal comma to say which is right; the other rows go to the quarantine"
+    )]
+    MixedDecimals { point: u64, comma: u64 },
+    #[error(
+        "line {line}: {price:?} has thousands or three decimals, and no row tells: pass --decimal point or --decimal comma"
+    )]
+    AmbiguousDecimals { line: u64, price: String },
     #[error("--map names the column {0:?}, which the file does not have")]
     Map(String),
     #[error("no symbol: {0}")]
@@ -44,19 +60,25 @@ pub enum Problem {
     #[error("more than {RECORDS_MAX} rows")]
     Records,
     #[error(
-        "looks like {} candles; Chandler stores 1-minute and daily candles and makes the rest itself",
+        "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them",
         period::name(*.0)
     )]
     OtherPeriod(Period),
     /// Of a length that is not even served.
     #[error(
-        "looks like {0}-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself"
+        "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
     )]
     OddMinutes(i64),
+    /// The steps fit a period that can be imported, and they fit others as well.
+    #[error(
+        "looks like {} candles, but many rows are further apart; pass --period {} if that is what they are",
+        period::name(*.0), .0
+    )]
+    UnsurePeriod(Period),
     /// A file that names its period itself.
-    #[error("PER is {0:?}: Chandler stores 1-minute and daily candles and makes the rest itself")]
+    #[error("PER is {0:?}: of files with this column, only days (D) and minutes (1) can be imported")]
     NamedPeriod(String),
-    #[error("rows are {0} seconds apart; Chandler stores 1-minute and daily candles")]
+    #[error("rows are {0} seconds apart; the shortest candles that can be imported are those of a minute")]
     Seconds(i64),
     #[error(
         "every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
@@ -70,14 +92,16 @@ pub enum Problem {
     )]
     MixedPeriods { symbol: String, first: String, last: String, periods: [Period; 2] },
     #[error(
-        "dates like {0} may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
+        "line {line}: dates like {date} may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
     )]
-    AmbiguousDates(String),
+    AmbiguousDates { line: u64, date: String },
     #[error(
-        "some dates have the month first and some the day: pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
+        "some dates have the month first (line {month_first}) and some the day (line {day_first}): pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
     )]
-    DatesOfBothOrders,
-    #[error("--period {}: only 1m and 1d can be imported", .0.as_str())]
+    DatesOfBothOrders { month_first: u64, day_first: u64 },
+    #[error(transparent)]
+    Archive(#[from] crate::zip::ArchiveError),
+    #[error("--period {}: these are rolled up from minutes; only 1m, 5m, 15m, 30m, 60m and 1d are imported", .0.as_str())]
     Grain(Grain),
     #[error("not readable as Parquet: {0}")]
     Parquet(String),

@@ -11,6 +11,8 @@ use crate::spelling::{Spelling, parse_symbol};
 pub(crate) enum Certainty {
     /// The name is the symbol.
     Said,
+    /// The name is a ticker, and where it is listed was assumed.
+    RegionAssumed,
     /// The symbol is one of several words of the name.
     Guessed,
 }
@@ -30,10 +32,24 @@ pub(crate) fn symbol_of(
     }
     let said = parse_symbol(&stem, spelling, region);
     let reason = match said {
-        Ok(symbol) => return Ok((symbol, Certainty::Said)),
+        Ok(symbol) if region.is_some() || names_region(&stem, &symbol) => {
+            return Ok((symbol, Certainty::Said));
+        }
+        Ok(symbol) => return Ok((symbol, Certainty::RegionAssumed)),
         Err(reason) => reason,
     };
     guess().ok_or_else(|| format!("{stem:?} does not say one ({reason})"))
+}
+
+/// Whether a name has the region of its symbol in it: `0700.HK`, `HK.00700`, `^HSI`.
+fn names_region(stem: &str, symbol: &Symbol) -> bool {
+    let is_shanghai = |part: &str| part.eq_ignore_ascii_case("SS") || part.eq_ignore_ascii_case("XSHG");
+    let is_shenzhen = |part: &str| part.eq_ignore_ascii_case("XSHE");
+    stem.starts_with('^')
+        || stem.split('.').any(|part| match Region::parse(part) {
+            Some(region) => region == symbol.region(),
+            None => is_shanghai(part) || is_shenzhen(part),
+        })
 }
 
 const BETWEEN: [char; 3] = ['_', '-', ' '];
@@ -142,7 +158,7 @@ fn only(mut symbols: Vec<Symbol>) -> Option<Symbol> {
 fn file_stem(path: &Path) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut stem = name.as_str();
-    let extensions = [".csv", ".gz", ".zst", ".zstd", ".parquet", ".pq", ".txt", ".tsv"];
+    let extensions = [".csv", ".gz", ".zst", ".zstd", ".zip", ".parquet", ".pq", ".txt", ".tsv"];
     while let Some(shorter) = extensions.iter().find_map(|end| strip_end(stem, end)) {
         stem = shorter;
     }

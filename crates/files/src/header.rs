@@ -17,6 +17,10 @@ pub enum Vendor {
     Tushare,
     Futu,
     Eastmoney,
+    /// Downloads of nasdaq.com.
+    Nasdaq,
+    /// Downloads of investing.com.
+    Investing,
 }
 
 impl Vendor {
@@ -30,15 +34,17 @@ impl Vendor {
             Vendor::Tushare => "tushare",
             Vendor::Futu => "futu",
             Vendor::Eastmoney => "eastmoney",
+            Vendor::Nasdaq => "nasdaq",
+            Vendor::Investing => "investing",
         }
     }
 
     pub(crate) fn spelling(self) -> Spelling {
         match self {
-            Vendor::Plain | Vendor::Tushare => Spelling::Plain,
+            Vendor::Plain | Vendor::Tushare | Vendor::Investing => Spelling::Plain,
             Vendor::Yahoo => Spelling::Yahoo,
             Vendor::Stooq => Spelling::Stooq,
-            Vendor::Alpaca | Vendor::Massive => Spelling::BareUs,
+            Vendor::Alpaca | Vendor::Massive | Vendor::Nasdaq => Spelling::BareUs,
             Vendor::Futu => Spelling::Prefixed,
             Vendor::Eastmoney => Spelling::ChineseDigits,
         }
@@ -131,8 +137,10 @@ const TIME: &[&str] = &[
 const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
 const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
 const LOW: &[&str] = &["low", "l", "最低", "最低价"];
-const CLOSE: &[&str] = &["close", "c", "收盘", "收盘价"];
-const VOLUME: &[&str] = &["volume", "vol", "v", "成交量"];
+const CLOSE: &[&str] = &["close", "c", "close/last", "收盘", "收盘价"];
+/// What the close is called where open, high and low have names of their own; else it is the price of a trade.
+const PRICE_AS_CLOSE: &[&str] = &["price"];
+const VOLUME: &[&str] = &["volume", "vol", "v", "vol.", "成交量"];
 const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
 const VWAP: &[&str] = &["vwap", "vw"];
 const SESSION: &[&str] = &["session", "trade_session"];
@@ -158,6 +166,24 @@ fn names_of(field: Field) -> &'static [&'static str] {
         Field::Direction => DIRECTION,
         Field::Type => TYPE,
     }
+}
+
+/// The field of a candle that a column of this name has.
+pub(crate) fn field_of(name: &str) -> Option<Field> {
+    let name = normal(name);
+    let fields =
+        [Field::Open, Field::High, Field::Low, Field::Close, Field::Volume, Field::Turnover, Field::Vwap];
+    fields.into_iter().find(|field| names_of(*field).contains(&name.as_str()))
+}
+
+/// Where the time of a table stands.
+pub(crate) fn time_columns(names: &[String], options: &ReadOptions) -> Option<TimeColumns> {
+    Header::new(names, options).time()
+}
+
+/// Whose table it is.
+pub(crate) fn vendor_of(names: &[String], options: &ReadOptions) -> Vendor {
+    Header::new(names, options).vendor()
 }
 
 const SECURITY: &[&str] = &[
@@ -194,8 +220,7 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
     if names.len() > COLUMNS_MAX {
         return Err(Problem::Columns(names.len()));
     }
-    let map = options.map.as_slice();
-    let mut header = Header { raw: names, normal: names.iter().map(|name| normal(name)).collect(), map };
+    let mut header = Header::new(names, options);
     // What the columns are called says whose file it is, also where some of them are ignored.
     let vendor = header.vendor();
     header.check_map()?;
@@ -231,7 +256,8 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
     }
     let headless =
         names.first().is_some_and(|name| name.trim_start().starts_with(|c: char| c.is_ascii_digit()));
-    let hint = if headless { " (the first line looks like a row; it should name the columns)" } else { "" };
+    let hint =
+        if headless { " (the first line looks like a row; name the columns with --columns)" } else { "" };
     Err(Problem::Header { found: header.listing(), missing: missing.join(", ") + hint })
 }
 
@@ -239,6 +265,13 @@ struct Header<'a> {
     raw: &'a [String],
     normal: Vec<String>,
     map: &'a [(Field, String)],
+}
+
+impl<'a> Header<'a> {
+    fn new(names: &'a [String], options: &'a ReadOptions) -> Header<'a> {
+        let normal = names.iter().map(|name| normal(name)).collect();
+        Header { raw: names, normal, map: options.map.as_slice() }
+    }
 }
 
 impl Header<'_> {
@@ -283,8 +316,10 @@ impl Header<'_> {
     /// The columns of a candle table, or the names of those that are missing.
     fn candles(&self) -> Result<Result<CandleColumns, Vec<&'static str>>, Problem> {
         let mut missing = Vec::new();
+        let is_price_close = [OPEN, HIGH, LOW].iter().all(|names| self.first(names).is_some());
         let mut need = |field: Field, names: &[&str]| {
-            let found = self.field(field, names);
+            let price = || self.first(PRICE_AS_CLOSE).filter(|_| is_price_close && field == Field::Close);
+            let found = self.field(field, names).or_else(price);
             if found.is_none() {
                 missing.push(field.as_str());
             }
@@ -358,6 +393,10 @@ impl Header<'_> {
             Vendor::Alpaca
         } else if all(&["开盘", "收盘"]) {
             Vendor::Eastmoney
+        } else if self.has("close/last") {
+            Vendor::Nasdaq
+        } else if all(&["price", "open", "vol.", "change %"]) {
+            Vendor::Investing
         } else if self.has("adj close")
             || self.has("stock splits")
             || (written("Date") || written("Datetime")) && written("Open")

@@ -1,11 +1,12 @@
-//! Foreign tables to rows and back: CSV (plain, gzip, zstd) and Parquet in; CSV, Parquet and Arrow IPC out.
+//! Foreign tables to rows and back: CSV (plain, gzip, zstd, in ZIP archives) and Parquet in; CSV, Parquet and Arrow IPC out.
 //!
 //! A table is recognised by its header: candles of a dozen vendors, single trades, securities, corporate actions, or margin factors.
 //! Rows come out with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
 //! on. The crate knows nothing of stores, blocks or trading hours: whether a price range, a session or a duplicate
 //! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
 //!
-//! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what, `clock.rs` how a time column
+//! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what (`headless.rs` where there is no header,
+//! `wide.rs` where symbols stand side by side), `clock.rs` how a time column
 //! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] and [`TradeSink`] are the way out.
 
 mod cells;
@@ -14,8 +15,12 @@ mod column_text;
 mod columns;
 mod error;
 mod file_name;
+mod file_symbols;
 mod header;
+mod headless;
+mod marks;
 mod number;
+mod opening;
 mod options;
 mod period;
 mod reader;
@@ -32,18 +37,27 @@ mod time;
 mod time_words;
 mod trade_sink;
 mod trades;
+mod understood;
+mod wide;
+mod written;
+mod zip;
 
 pub use error::{FileError, Problem};
 pub use header::Vendor;
+pub use opening::open;
 pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
-pub use reader::{CandleReader, Position, Table, open};
+pub use reader::{CandleReader, Position, Table};
 pub use records::{ActionRow, MarginRow, Records, SecurityRow};
 pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
+pub use source::{read_bytes, tables_in};
 pub use time_words::{DateOrder, TimeFormat};
 pub use trade_sink::TradeSink;
 pub use trades::{TradeBatch, TradeReader, TradeRow};
+pub use understood::{Basis, SymbolSource, TimesAre, Understood};
+pub use written::DecimalMark;
+pub use zip::ArchiveError;
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line
 /// would be read into memory whole.
@@ -54,7 +68,7 @@ pub const COLUMNS_MAX: usize = 1024;
 pub const SYMBOLS_MAX: usize = 100_000;
 /// The most rows of a table of anything but candles and trades, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
-/// The most rows of one [`CandleBatch`] or [`TradeBatch`].
+/// The most rows of one [`CandleBatch`] or [`TradeBatch`]; of a table with symbols side by side, those of its last line more.
 pub const BATCH_ROWS: usize = 4 * 1024;
 /// The most characters of a rejected row that are kept.
 pub const REJECTED_TEXT_MAX: usize = 500;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use market::{DECIMALS_MAX, DecimalError, parse_scaled};
 
-use crate::{Ratio, Scale};
+use crate::written::plain;
+use crate::{DecimalMark, Ratio, Scale};
 
 /// What is wrong with a cell. Small and copied, because columns of millions carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,10 @@ pub(crate) struct Numbers {
     pub rounded: u64,
     /// Prices that were singles once, and were written out with all the digits of a double.
     pub widened: u64,
+    /// Numbers written as so many thousands or millions.
+    pub abbreviated: u64,
+    /// What separates decimals in this file.
+    pub mark: DecimalMark,
 }
 
 const POWERS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
@@ -73,13 +78,22 @@ const WORKING: u32 = 12;
 
 impl Numbers {
     pub(crate) fn new(scale: Scale) -> Numbers {
-        Numbers { scale, rounded: 0, widened: 0 }
+        Numbers { scale, ..Numbers::default() }
+    }
+
+    /// The quick way for text, where a point is a decimal point.
+    #[inline]
+    fn plain_millionths(&self, text: &[u8]) -> Option<i64> {
+        match self.mark {
+            DecimalMark::Point => plain_millionths(text),
+            DecimalMark::Comma => None,
+        }
     }
 
     pub(crate) fn price(&mut self, number: Number<'_>) -> Result<i64, Fault> {
         if self.scale.price.is_none() {
             let quick = match number {
-                Number::Text(text) => plain_millionths(text),
+                Number::Text(text) => self.plain_millionths(text),
                 Number::Double(value) => millionths_of_double(value),
                 Number::Single(value) => millionths_of_single(value),
                 Number::Int(value) => value.checked_mul(1_000_000),
@@ -97,6 +111,7 @@ impl Numbers {
     #[inline(never)]
     fn unusual_price(&mut self, number: Number<'_>) -> Result<i64, Fault> {
         if self.scale.price.is_none()
+            && self.mark == DecimalMark::Point
             && let Some(value) = single_behind(number)
         {
             self.widened += 1;
@@ -109,7 +124,7 @@ impl Numbers {
     pub(crate) fn turnover(&mut self, number: Number<'_>) -> Result<i128, Fault> {
         if self.scale.turnover.is_none() {
             let quick = match number {
-                Number::Text(text) => plain_millionths(text).map(i128::from),
+                Number::Text(text) => self.plain_millionths(text).map(i128::from),
                 Number::Double(value) => millionths_of_large(value),
                 Number::Int(value) => Some(i128::from(value) * 1_000_000),
                 Number::Decimal(value, scale) => millionths_of_decimal(value, scale),
@@ -122,7 +137,7 @@ impl Numbers {
         self.millionths(number, self.scale.turnover)
     }
 
-    pub(crate) fn volume(&self, number: Number<'_>) -> Result<i64, Fault> {
+    pub(crate) fn volume(&mut self, number: Number<'_>) -> Result<i64, Fault> {
         if self.scale.volume.is_none() {
             let quick = match number {
                 Number::Text(text) => plain_integer(text),
@@ -138,12 +153,12 @@ impl Numbers {
     }
 
     #[inline(never)]
-    fn unusual_volume(&self, number: Number<'_>) -> Result<i64, Fault> {
-        let (value, exact) = working(number)?;
-        let (value, whole) = rescale(value, self.scale.volume, 10i128.pow(WORKING))?;
+    fn unusual_volume(&mut self, number: Number<'_>) -> Result<i64, Fault> {
+        let (written, exact) = self.working(number)?;
+        let (value, whole) = rescale(written, self.scale.volume, 10i128.pow(WORKING))?;
         if !exact || !whole {
             // Hundredths are what a number of lots has, where nobody has said how many shares a lot is.
-            let hundredths = working(number)?.0 % 10i128.pow(WORKING - 2) == 0;
+            let hundredths = written % 10i128.pow(WORKING - 2) == 0;
             let lots = exact && hundredths && self.scale.volume.is_none();
             return Err(if lots { Fault::Lots } else { Fault::Fraction });
         }
@@ -152,12 +167,24 @@ impl Numbers {
 
     #[inline(never)]
     fn millionths(&mut self, number: Number<'_>, factor: Option<Ratio>) -> Result<i128, Fault> {
-        let (value, exact) = working(number)?;
+        let (value, exact) = self.working(number)?;
         let (value, whole) = rescale(value, factor, 10i128.pow(WORKING - DECIMALS_MAX))?;
         if !exact || !whole {
             self.rounded += 1;
         }
         Ok(value)
+    }
+
+    /// A number in units of `10^-12`, and whether that is all of it. Text may be written as people write numbers.
+    fn working(&mut self, number: Number<'_>) -> Result<(i128, bool), Fault> {
+        let Number::Text(text) = number else { return working(number) };
+        match (self.mark, working(number)) {
+            (_, Err(Fault::NotANumber)) | (DecimalMark::Comma, Ok(_)) => {}
+            (_, read) => return read,
+        }
+        let number = plain(text, self.mark).ok_or(Fault::NotANumber)?;
+        self.abbreviated += u64::from(number.is_abbreviated);
+        working(Number::Text(number.text.as_bytes()))
     }
 }
 

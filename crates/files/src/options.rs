@@ -2,12 +2,12 @@ use std::str::FromStr;
 
 use market::{Grain, Region, Symbol, parse_scaled};
 
-use crate::TimeFormat;
+use crate::{DecimalMark, TimeFormat};
 
 /// What the caller knows better than the file. The default knows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Minute or day; inferred from the first rows when absent.
+    /// A minute, a day, or a grain of coarse files; inferred from the first rows when absent.
     pub period: Option<Grain>,
     /// Where bare tickers are listed.
     pub region: Option<Region>,
@@ -19,8 +19,12 @@ pub struct ReadOptions {
     pub ignored: Vec<String>,
     /// How times are written, where the file does not say it.
     pub time_format: Option<TimeFormat>,
+    /// The names of the columns of a file without a header, in their order.
+    pub columns: Vec<String>,
+    /// What separates decimals, where it cannot be told.
+    pub decimal: Option<DecimalMark>,
     pub scale: Scale,
-    /// Whether a minute is stamped with its start or its end; the vendor's habit when absent.
+    /// Whether a candle of minutes is stamped with its start or its end; the vendor's habit when absent.
     pub stamp: Option<Stamp>,
     /// Reckon a turnover from prices and volume where the file has none.
     pub estimate_turnover: bool,
@@ -81,6 +85,8 @@ pub enum ParseOptionError {
         "{0:?} is not a format of times: write mdy, dmy, or a pattern with a date in it like %d.%m.%Y %H:%M"
     )]
     TimeFormat(String),
+    #[error("{0:?} is not a decimal mark: point and comma are")]
+    DecimalMark(String),
     #[error("{0:?} is not a pair: write name=value, with commas between pairs")]
     Pair(String),
     #[error("{0:?} cannot be scaled: price, volume and turnover can")]
@@ -152,6 +158,18 @@ impl FromStr for Stamp {
             "start" => Ok(Stamp::Start),
             "end" => Ok(Stamp::End),
             _ => Err(ParseOptionError::Stamp(short(text))),
+        }
+    }
+}
+
+impl FromStr for DecimalMark {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<DecimalMark, ParseOptionError> {
+        match text {
+            "point" | "." => Ok(DecimalMark::Point),
+            "comma" | "," => Ok(DecimalMark::Comma),
+            _ => Err(ParseOptionError::DecimalMark(short(text))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a table, and reading its candles batch by batch; `trades.rs` reads trades.
+//! Reading the candles of a table batch by batch; `opening.rs` opens one, `trades.rs` reads trades.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,17 @@ use std::path::{Path, PathBuf};
 use market::{Grain, Price, Symbol, Turnover, Venues};
 
 use crate::clock::{Clock, Reading};
-use crate::columns::{ColumnRows, ColumnTable};
-use crate::file_name::{Certainty, symbol_of};
-use crate::header::{Kind, TradeColumns, Vendor, recognise};
-use crate::number::Numbers;
+use crate::columns::ColumnRows;
+use crate::header::Vendor;
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
 use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
-use crate::session::Sessions;
-use crate::source::{Source, open_source};
-use crate::spelling::{SymbolFault, SymbolTable, parse_symbol};
 use crate::text::{Rows, TextRows};
-use crate::time_words::Times;
-use crate::trades::{TradeInput, TradeReader, TradeRows};
+use crate::trades::TradeReader;
+use crate::understood::{Basis, TimesAre, Understood};
 use crate::{
-    BATCH_ROWS, CandleBatch, CandleRow, FileError, Problem, ReadOptions, Rejected, Stamp, records,
-    text_header,
+    BATCH_ROWS, CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp,
 };
 
 /// Rows looked at before a file's period is decided.
@@ -48,8 +42,18 @@ pub struct Position {
     pub total: u64,
 }
 
+/// What opening a table takes besides its bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub path: &'a Path,
+    pub venues: &'a Venues,
+    pub options: &'a ReadOptions,
+    /// Of the file as it lies on disk.
+    pub bytes: u64,
+}
+
 #[derive(Debug)]
-enum Input {
+pub(crate) enum Input {
     Text(TextRows),
     Columns(Box<ColumnRows>),
 }
@@ -74,164 +78,21 @@ pub struct CandleReader {
     judged: JudgedPeriod,
     /// Absent where the user has said the period.
     watch: Option<Watch>,
-    vendor: Vendor,
+    times: TimesAre,
     pending: VecDeque<RawChunk>,
     notes: Vec<String>,
     rows_read: u64,
     bytes: u64,
 }
 
-/// Opens a file and recognises what it holds.
-pub fn open(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, FileError> {
-    open_table(path, venues, options).map_err(|problem| problem.at(path))
-}
-
-fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, Problem> {
-    let (source, bytes) = open_source(path)?;
-    match source {
-        Source::Text(mut lines) => {
-            let header = text_header::read(&mut lines)?;
-            let kind = recognise(&header.names, options)?;
-            let mut table = records::TextTable::new(lines, header.delimiter, header.names.len());
-            match kind {
-                Kind::Securities(known) => {
-                    records::securities(&mut table, &known, options).map(Table::Securities)
-                }
-                Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
-                Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
-                Kind::Trades { vendor, columns } => {
-                    let rows = trade_rows(columns, vendor, path, options)?;
-                    let input = TradeInput::text(table.lines, header.delimiter, header.names.len());
-                    TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
-                }
-                Kind::Candles { vendor, columns } => {
-                    let vendor = if header.symbol.is_some() { Vendor::Yahoo } else { vendor };
-                    let fixed = header.symbol;
-                    let rows = Rows::new(columns, vendor, fixed.as_deref(), path, options)?;
-                    let input = Input::Text(TextRows::new(table.lines, header.delimiter, header.names.len()));
-                    CandleReader::start(path, input, rows, vendor, venues, options, bytes).map(Table::Candles)
-                }
-            }
-        }
-        Source::Parquet(file) => {
-            let mut table = ColumnTable::open(file)?;
-            match recognise(table.names(), options)? {
-                Kind::Securities(known) => {
-                    records::securities(&mut table, &known, options).map(Table::Securities)
-                }
-                Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
-                Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
-                Kind::Trades { vendor, columns } => {
-                    let rows = trade_rows(columns, vendor, path, options)?;
-                    let input = TradeInput::Columns(Box::new(table.trades(&rows.columns)?));
-                    TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
-                }
-                Kind::Candles { vendor, columns } => {
-                    let fixed = table.symbol().map(str::to_owned);
-                    let vendor = if fixed.is_some() { Vendor::Yahoo } else { vendor };
-                    let rows = Rows::new(columns, vendor, fixed.as_deref(), path, options)?;
-                    let input = Input::Columns(Box::new(table.candles(&rows.columns)?));
-                    CandleReader::start(path, input, rows, vendor, venues, options, bytes).map(Table::Candles)
-                }
-            }
-        }
-    }
-}
-
-impl Rows {
-    fn new(
-        columns: crate::header::CandleColumns,
-        vendor: Vendor,
-        fixed: Option<&str>,
-        path: &Path,
-        options: &ReadOptions,
-    ) -> Result<Rows, Problem> {
-        let has_column = columns.symbol.is_some();
-        let FileSymbols { symbols, fixed, guessed } =
-            FileSymbols::of(has_column, vendor, fixed, path, options)?;
-        Ok(Rows {
-            columns,
-            symbols,
-            fixed,
-            guessed,
-            numbers: Numbers::new(options.scale),
-            times: Times::new(options.time_format.as_ref()),
-            sessions: Sessions::default(),
-            estimate_turnover: options.estimate_turnover,
-        })
-    }
-}
-
-fn trade_rows(
-    columns: TradeColumns,
-    vendor: Vendor,
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<TradeRows, Problem> {
-    let has_column = columns.symbol.is_some();
-    let FileSymbols { symbols, fixed, guessed } = FileSymbols::of(has_column, vendor, None, path, options)?;
-    let mut times = Times::new(options.time_format.as_ref());
-    times.whole_seconds = true;
-    Ok(TradeRows { columns, symbols, fixed, guessed, numbers: Numbers::new(options.scale), times })
-}
-
-/// The symbols of a file.
-struct FileSymbols {
-    symbols: SymbolTable,
-    /// The symbol of every row of a table without a symbol column.
-    fixed: u32,
-    guessed: Option<Symbol>,
-}
-
-impl FileSymbols {
-    fn of(
-        has_column: bool,
-        vendor: Vendor,
-        fixed: Option<&str>,
-        path: &Path,
-        options: &ReadOptions,
-    ) -> Result<FileSymbols, Problem> {
-        let mut symbols = SymbolTable::new(vendor.spelling(), options.region);
-        if has_column {
-            return Ok(FileSymbols { symbols, fixed: 0, guessed: None });
-        }
-        let (symbol, certainty) = fixed_symbol(vendor, fixed, path, options).map_err(|reason| {
-            Problem::NoSymbol(format!(
-                "there is no symbol column, and {reason}; pass --symbol, or --region for bare tickers"
-            ))
-        })?;
-        let guessed = (certainty == Certainty::Guessed).then(|| symbol.clone());
-        let fixed = symbols.add(symbol).map_err(|_: SymbolFault| Problem::Symbols)?;
-        Ok(FileSymbols { symbols, fixed, guessed })
-    }
-}
-
-/// The one symbol of a table without a symbol column: what the user says, what the header says, or the file's name.
-fn fixed_symbol(
-    vendor: Vendor,
-    fixed: Option<&str>,
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<(Symbol, Certainty), String> {
-    match (&options.symbol, fixed) {
-        (Some(symbol), _) => Ok((symbol.clone(), Certainty::Said)),
-        (None, Some(text)) => parse_symbol(text, vendor.spelling(), options.region)
-            .map(|symbol| (symbol, Certainty::Said))
-            .map_err(|reason| format!("{text:?} does not say one ({reason})")),
-        (None, None) => symbol_of(path, vendor.spelling(), options.region),
-    }
-}
-
 impl CandleReader {
-    fn start(
-        path: &Path,
+    pub(crate) fn start(
+        opening: Opening<'_>,
         mut input: Input,
         mut rows: Rows,
-        vendor: Vendor,
-        venues: &Venues,
-        options: &ReadOptions,
-        bytes: u64,
     ) -> Result<CandleReader, Problem> {
+        let Opening { path, venues, options, bytes } = opening;
+        let vendor = rows.vendor;
         let mut pending = VecDeque::new();
         let mut sampled = 0;
         while let Some(chunk) = input.read(&mut rows, BATCH_ROWS)? {
@@ -250,6 +111,7 @@ impl CandleReader {
         let (reading, judged) = read_sample(&sample, &rows.symbols, &mut clock, vendor, venues, options)?;
         let watch = (judged.by != JudgedBy::Option).then(|| Watch::new(judged.period, venues));
         let notes = first_notes(&rows, vendor, &reading, judged, options);
+        let times = TimesAre::of(&sample, &reading);
         let path = path.to_path_buf();
         Ok(CandleReader {
             path,
@@ -258,8 +120,8 @@ impl CandleReader {
             clock,
             reading,
             judged,
+            times,
             watch,
-            vendor,
             pending,
             notes,
             rows_read: 0,
@@ -279,13 +141,28 @@ impl CandleReader {
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// Minute or day.
+    /// What the rows are stored as.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }
 
     pub fn vendor(&self) -> Vendor {
-        self.vendor
+        self.rows.vendor
+    }
+
+    /// How the table is read.
+    pub fn understood(&self) -> Understood {
+        Understood {
+            vendor: self.rows.vendor,
+            symbol: self.rows.symbol_source,
+            period: self.judged,
+            times: self.times,
+            order: self.reading.order,
+            stamp: self.reading.stamp,
+            basis: Basis::of(self.rows.vendor),
+            decimal: self.rows.numbers.mark,
+            are_columns_guessed: self.rows.are_columns_guessed,
+        }
     }
 
     /// The symbols met so far, in order of appearance; [`CandleRow::symbol`] counts in it.
@@ -304,6 +181,12 @@ impl CandleReader {
             notes.push(format!(
                 "single-precision prices written out with false digits, read as what they stand for: {}",
                 numbers.widened
+            ));
+        }
+        if numbers.abbreviated > 0 {
+            notes.push(format!(
+                "numbers written short, like 1.5M, and perhaps rounded by whoever wrote them: {}",
+                numbers.abbreviated
             ));
         }
         notes.extend(self.rows.sessions.note());
@@ -392,6 +275,23 @@ impl CandleReader {
     }
 }
 
+/// What was guessed of a table besides its period.
+fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(symbol) = &rows.guessed {
+        notes.push(format!("the symbol {symbol} is a guess from the file's name; pass --symbol to say it"));
+    }
+    if rows.are_columns_guessed {
+        notes.push(
+            "there is no header; which column is which is a guess; pass --columns to name them".to_owned(),
+        );
+    }
+    if rows.numbers.mark == DecimalMark::Comma && options.decimal.is_none() {
+        notes.push("decimals are written with a comma; pass --decimal to say it".to_owned());
+    }
+    notes
+}
+
 fn first_notes(
     rows: &Rows,
     vendor: Vendor,
@@ -399,15 +299,18 @@ fn first_notes(
     judged: JudgedPeriod,
     options: &ReadOptions,
 ) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(symbol) = &rows.guessed {
-        notes.push(format!("the symbol {symbol} is a guess from the file's name; pass --symbol to say it"));
-    }
+    let mut notes = guesses(rows, options);
     if let JudgedBy::Default { perhaps: Some(perhaps) } = judged.by {
         notes.push(format!(
             "too few rows to tell their period: taken as {} candles, though they are as far apart as {} ones",
             period::name(judged.period),
             period::name(perhaps)
+        ));
+    }
+    if reading.grain.is_own() && judged.by == JudgedBy::Steps {
+        notes.push(format!(
+            "taken as {} candles, a guess from how far the rows are apart; pass --period to say what they are",
+            period::name(judged.period)
         ));
     }
     let chinese = rows.symbols.symbols().iter().any(|symbol| symbol.market() == market::Market::Cn);
@@ -430,6 +333,10 @@ fn first_notes(
                     .to_owned(),
             );
         }
+        Vendor::Nasdaq | Vendor::Investing if daily => notes.push(
+            "prices of this source are adjusted for splits already; import no splits for their dates"
+                .to_owned(),
+        ),
         Vendor::Futu => {
             notes.push(
                 "Futu's prices are forward-adjusted unless they were asked for with autype NONE".to_owned(),
@@ -438,8 +345,9 @@ fn first_notes(
         _ => {}
     }
     if !daily && options.stamp.is_none() && reading.stamp == Stamp::End {
+        let what = if reading.grain.is_own() { "candle" } else { "minute" };
         notes.push(format!(
-            "{vendor} stamps a minute with its end; each was moved to its start; pass --stamp start if these are starts"
+            "{vendor} stamps a {what} with its end; each was moved to its start; pass --stamp start if these are starts"
         ));
     }
     if rows.columns.volume.is_none() {

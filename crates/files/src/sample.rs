@@ -28,7 +28,7 @@ pub(crate) fn read_sample(
 ) -> Result<(Reading, JudgedPeriod), Problem> {
     let times: Vec<RawTime> = rows.iter().map(|row| row.time).collect();
     let unit = unit_of(&times);
-    let order = order_of(&times, options)?;
+    let order = order_of(rows.iter().map(|row| (row.line, row.time)), options)?;
     let stamp = options.stamp.unwrap_or(vendor.stamp());
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
@@ -54,8 +54,8 @@ pub(crate) fn read_sample(
         let day_of = match grain {
             Grain::Day if days_of_utc => DayOf::Utc,
             Grain::Day => DayOf::Local,
-            Grain::Minute => DayOf::Stamp,
             Grain::Minute15 | Grain::Minute60 => return Err(Problem::Grain(grain)),
+            Grain::Minute | Grain::Own5 | Grain::Own15 | Grain::Own30 | Grain::Own60 => DayOf::Stamp,
         };
         let judged = JudgedPeriod { period: grain.period(), by: JudgedBy::Option };
         return Ok((reading(grain, day_of), judged));
@@ -79,8 +79,9 @@ pub(crate) fn read_sample(
 }
 
 /// What a file of trades means by its times: instants or wall clocks, never dates.
-pub(crate) fn read_trade_sample(times: &[RawTime], options: &ReadOptions) -> Result<Reading, Problem> {
-    let (unit, order) = (unit_of(times), order_of(times, options)?);
+pub(crate) fn read_trade_sample(rows: &[(u64, RawTime)], options: &ReadOptions) -> Result<Reading, Problem> {
+    let times: Vec<RawTime> = rows.iter().map(|(_, time)| *time).collect();
+    let (unit, order) = (unit_of(&times), order_of(rows.iter().copied(), options)?);
     Ok(Reading { grain: Grain::Minute, unit, order, day_of: DayOf::Stamp, stamp: crate::Stamp::Start })
 }
 
@@ -106,23 +107,29 @@ fn unit_of(times: &[RawTime]) -> Unit {
 
 /// Which of the two small numbers of a date is the month: a number above twelve is a day. One order for the whole file,
 /// and no guess where every date could be read both ways.
-fn order_of(times: &[RawTime], options: &ReadOptions) -> Result<Option<DateOrder>, Problem> {
+fn order_of(
+    rows: impl Iterator<Item = (u64, RawTime)>,
+    options: &ReadOptions,
+) -> Result<Option<DateOrder>, Problem> {
     if let Some(TimeFormat::Order(order)) = options.time_format {
         return Ok(Some(order));
     }
-    let dates = || {
-        times.iter().filter_map(|time| {
-            if let RawTime::Ordered { first, .. } = *time { Some((time, first)) } else { None }
-        })
-    };
-    let Some((time, _)) = dates().next() else { return Ok(None) };
-    let days_first = dates().filter(|(_, [first, second])| *first > 12 && *second <= 12).count();
-    let months_first = dates().filter(|(_, [first, second])| *first <= 12 && *second > 12).count();
-    match (days_first, months_first) {
-        (1.., 0) => Ok(Some(DateOrder::DayFirst)),
-        (0, 1..) => Ok(Some(DateOrder::MonthFirst)),
+    let (mut any, mut day_first, mut month_first) = (None, None, None);
+    for (line, time) in rows {
+        let RawTime::Ordered { first: [first, second], .. } = time else { continue };
+        any = any.or(Some((line, time)));
+        if first > 12 && second <= 12 {
+            day_first = day_first.or(Some(line));
+        } else if first <= 12 && second > 12 {
+            month_first = month_first.or(Some(line));
+        }
+    }
+    match (any, day_first, month_first) {
+        (None, ..) => Ok(None),
+        (_, Some(_), None) => Ok(Some(DateOrder::DayFirst)),
+        (_, None, Some(_)) => Ok(Some(DateOrder::MonthFirst)),
         // With both, every date up to the twelfth would be a guess.
-        (1.., 1..) => Err(Problem::DatesOfBothOrders),
-        (0, 0) => Err(Problem::AmbiguousDates(time.to_string())),
+        (_, Some(day_first), Some(month_first)) => Err(Problem::DatesOfBothOrders { month_first, day_first }),
+        (Some((line, time)), None, None) => Err(Problem::AmbiguousDates { line, date: time.to_string() }),
     }
 }

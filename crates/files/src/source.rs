@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{LINE_MAX, Problem};
+use crate::zip::{self, ArchiveError, Entry};
+use crate::{FileError, LINE_MAX, Problem};
 
 /// Bytes read from the file so far; a compressed file counts as compressed.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +19,14 @@ impl Consumed {
     }
 }
 
-struct Counted {
-    file: File,
+struct Counted<R> {
+    inner: R,
     consumed: Consumed,
 }
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
+        let read = self.inner.read(buffer)?;
         self.consumed.0.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
@@ -37,16 +38,78 @@ pub(crate) enum Source {
     Parquet(File),
 }
 
+/// The tables that a path stands for: those in a ZIP archive as `archive.zip/prices.csv` each, and else the path itself.
+pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let list = || -> Result<Vec<PathBuf>, Problem> {
+        if !path.is_file() {
+            return Ok(vec![path.to_owned()]);
+        }
+        let mut file = File::open(path)?;
+        if !begins_as_zip(&first_bytes(&mut file)?) {
+            return Ok(vec![path.to_owned()]);
+        }
+        Ok(zip::tables(&mut file)?.iter().map(|entry| path.join(&entry.name)).collect())
+    };
+    list().map_err(|problem| problem.at(path))
+}
+
+/// The bytes of a file, or of one in a ZIP archive.
+pub fn read_bytes(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    match in_archive(path) {
+        None => Ok(Box::new(File::open(path)?)),
+        Some(found) => {
+            let (file, entry) = found.map_err(io::Error::other)?;
+            entry.open(file, |packed| packed).map_err(io::Error::other)
+        }
+    }
+}
+
+/// The archive and the file in it that a path like `archive.zip/prices.csv` means; none for other paths.
+fn in_archive(path: &Path) -> Option<Result<(File, Entry), ArchiveError>> {
+    if path.exists() {
+        return None;
+    }
+    let archive = path.ancestors().skip(1).find(|above| above.is_file())?;
+    let name = path.strip_prefix(archive).ok()?.to_string_lossy().into_owned();
+    let find = || -> Result<(File, Entry), ArchiveError> {
+        let mut file = File::open(archive)?;
+        let entry = zip::tables(&mut file)?.into_iter().find(|entry| entry.name == name);
+        Ok((file, entry.ok_or(ArchiveError::Absent(name))?))
+    };
+    Some(find())
+}
+
+fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut magic = Vec::with_capacity(8);
+    file.by_ref().take(8).read_to_end(&mut magic)?;
+    file.rewind()?;
+    Ok(magic)
+}
+
+/// As a file in an archive begins, or an empty archive.
+fn begins_as_zip(magic: &[u8]) -> bool {
+    magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06")
+}
+
+/// Opens a table in an archive.
+fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
+    let consumed = Consumed::default();
+    let reader = entry.open(file, |inner| Counted { inner, consumed: consumed.clone() })?;
+    Ok((Source::Text(text_lines(reader, consumed)?), entry.packed))
+}
+
 /// Opens a file and looks at its first bytes: names lie, and a download ends in `.csv` whatever it is.
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
+    if let Some(found) = in_archive(path) {
+        let (file, entry) = found?;
+        return open_entry(file, &entry);
+    }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Problem::NotATable("not a file".to_owned()));
     }
-    let mut magic = Vec::with_capacity(8);
-    file.by_ref().take(8).read_to_end(&mut magic)?;
-    file.rewind()?;
+    let magic = first_bytes(&mut file)?;
     let named_parquet = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"));
     if magic.starts_with(b"PAR1") {
         return Ok((Source::Parquet(file), metadata.len()));
@@ -57,20 +120,27 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if named_parquet {
         return Err(Problem::Parquet("it does not begin as a Parquet file does".to_owned()));
     }
+    if begins_as_zip(&magic) {
+        return match zip::tables(&mut file)?.as_slice() {
+            [only] => open_entry(file, only),
+            several => Err(ArchiveError::Several(several.len()).into()),
+        };
+    }
     let consumed = Consumed::default();
-    let counted = Counted { file, consumed: consumed.clone() };
+    let counted = Counted { inner: file, consumed: consumed.clone() };
     let reader: Box<dyn Read + Send> = match magic.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(counted))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(counted)?),
-        [b'P', b'K', 3, 4, ..] => {
-            return Err(refuse("a ZIP archive or a spreadsheet: unpack it, or save it as CSV"));
-        }
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
             return Err(refuse("an Arrow file: Arrow is written, not read; convert it to Parquet"));
         }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Err(refuse("UTF-16 text: save it as UTF-8")),
         _ => Box::new(counted),
     };
+    Ok((Source::Text(text_lines(reader, consumed)?), metadata.len()))
+}
+
+fn text_lines(reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines, Problem> {
     let mut lines = Lines::new(reader, consumed);
     lines.fill()?;
     if lines.buffered().is_empty() {
@@ -80,7 +150,7 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if lines.buffered().iter().take(4096).any(|b| *b == 0) {
         return Err(refuse("binary data, and neither Parquet, gzip nor zstd: is this a table?"));
     }
-    Ok((Source::Text(lines), metadata.len()))
+    Ok(lines)
 }
 
 fn refuse(what: &str) -> Problem {
@@ -99,6 +169,8 @@ pub(crate) struct Lines {
     end: usize,
     ended: bool,
     number: u64,
+    /// Where the line last returned begins.
+    line_start: usize,
 }
 
 impl std::fmt::Debug for Lines {
@@ -110,7 +182,7 @@ impl std::fmt::Debug for Lines {
 impl Lines {
     fn new(reader: Box<dyn Read + Send>, consumed: Consumed) -> Lines {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        Lines { reader, consumed, buffer, start: 0, end: 0, ended: false, number: 0 }
+        Lines { reader, consumed, buffer, start: 0, end: 0, ended: false, number: 0, line_start: 0 }
     }
 
     /// The number of the line last returned, from one.
@@ -125,6 +197,30 @@ impl Lines {
 
     fn buffered(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Takes the line last returned back: it is the next one again. Only once for a line.
+    pub(crate) fn unread(&mut self) {
+        self.start = self.line_start;
+        self.number = self.number.saturating_sub(1);
+    }
+
+    /// The lines that are in memory already and have not been returned, with their numbers. One whose end has not been read is
+    /// not among them.
+    pub(crate) fn upcoming(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let buffered = self.buffered();
+        let end = match buffered.iter().rposition(|byte| *byte == b'\n') {
+            _ if self.ended => buffered.len(),
+            Some(last) => last,
+            None => 0,
+        };
+        let lines = buffered.get(..end).unwrap_or_default().split(|byte| *byte == b'\n');
+        (self.number + 1..).zip(lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// Whether any of those has a quoted cell.
+    pub(crate) fn has_quotes(&self) -> bool {
+        self.buffered().contains(&b'"')
     }
 
     /// The next line without its line ending, or `None` at the end.
@@ -154,6 +250,7 @@ impl Lines {
                 return Err(Problem::LongLine(self.number));
             }
             let from = self.start;
+            self.line_start = from;
             self.start = (from + length + usize::from(found.is_some())).min(self.end);
             return Ok(Some((from, from + length)));
         }

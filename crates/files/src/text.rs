@@ -3,25 +3,32 @@
 use market::Symbol;
 
 use crate::cells::{Cells, OpenQuote, lossy};
-use crate::header::{CandleColumns, TimeColumns};
+use crate::header::{CandleColumns, TimeColumns, Vendor};
 use crate::number::{Fault, Number, Numbers, divide};
 use crate::row::{RawChunk, RawRow};
 use crate::session::Sessions;
 use crate::source::Lines;
 use crate::spelling::{SymbolFault, SymbolTable};
-use crate::time::TimeFault;
+use crate::time::{RawTime, TimeFault};
 use crate::time_words::Times;
+use crate::understood::SymbolSource;
 use crate::{Problem, Rejected};
 
 /// How rows become numbers, shared by text tables and columnar ones.
 #[derive(Debug)]
 pub(crate) struct Rows {
+    pub vendor: Vendor,
     pub columns: CandleColumns,
+    /// The table has no header, and the columns were guessed.
+    pub are_columns_guessed: bool,
     pub symbols: SymbolTable,
     /// The symbol of every row of a table without a symbol column.
     pub fixed: u32,
     /// That symbol, where it is a guess.
     pub guessed: Option<Symbol>,
+    pub symbol_source: SymbolSource,
+    /// The symbols of a table that has several side by side, with the columns of each; none in any other table.
+    pub wide: Vec<(u32, CandleColumns)>,
     pub numbers: Numbers,
     pub times: Times,
     pub sessions: Sessions,
@@ -87,8 +94,12 @@ impl TextRows {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            chunk.consumed += 1;
             let split = self.cells.split(line, self.delimiter);
+            if split.is_ok() && !rows.wide.is_empty() {
+                rows.of_wide_line(&self.cells, line, self.width, number, &mut chunk)?;
+                continue;
+            }
+            chunk.consumed += 1;
             let row = match split {
                 Ok(()) => rows.of_cells(&self.cells, line, self.width, number),
                 Err(OpenQuote) => Err(RowFault::Row("a quote is not closed on its line".to_owned())),
@@ -114,33 +125,77 @@ impl Rows {
         width: usize,
         number: u64,
     ) -> Result<RawRow, RowFault> {
-        if cells.len() != width {
-            let surplus = (width..cells.len()).all(|column| cells.get(line, column).is_empty());
-            if cells.len() < width || !surplus {
-                return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
-            }
-        }
+        check_width(cells, line, width)?;
+        let columns = self.columns.clone();
         let cell = |column: usize| cells.get(line, column);
-        if let Some(column) = self.columns.per {
+        if let Some(column) = columns.per {
             check_per(cell(column))?;
         }
-        let symbol = match self.columns.symbol {
+        let symbol = match columns.symbol {
             Some(column) => self.symbols.look_up(cell(column))?,
             None => self.fixed,
         };
-        let time = match self.columns.time {
+        let time = self.time(&columns, cells, line)?;
+        self.of_columns(&columns, symbol, time, (cells, line, number))
+    }
+
+    /// The rows of one line of a table with several symbols side by side. A symbol whose prices are all blank has none.
+    fn of_wide_line(
+        &mut self,
+        cells: &Cells,
+        line: &[u8],
+        width: usize,
+        number: u64,
+        chunk: &mut RawChunk,
+    ) -> Result<(), Problem> {
+        let wide = std::mem::take(&mut self.wide);
+        for (symbol, columns) in &wide {
+            let prices = [columns.open, columns.high, columns.low, columns.close];
+            if cells.len() >= width && prices.iter().all(|column| cells.get(line, *column).is_empty()) {
+                continue;
+            }
+            chunk.consumed += 1;
+            let row = check_width(cells, line, width)
+                .and_then(|()| self.time(columns, cells, line))
+                .and_then(|time| self.of_columns(columns, *symbol, time, (cells, line, number)));
+            match row {
+                Ok(row) => chunk.rows.push(row),
+                Err(RowFault::Row(reason)) => {
+                    let symbol = self.symbols.symbols().get(*symbol as usize).map(Symbol::to_string);
+                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
+                }
+                Err(RowFault::File(problem)) => return Err(problem),
+            }
+        }
+        self.wide = wide;
+        Ok(())
+    }
+
+    fn time(&mut self, columns: &CandleColumns, cells: &Cells, line: &[u8]) -> Result<RawTime, RowFault> {
+        let cell = |column: usize| cells.get(line, column);
+        Ok(match columns.time {
             TimeColumns::One(column) => self.times.one(cell(column))?,
             TimeColumns::DateAndClock(date, clock) => self.times.two(cell(date), cell(clock))?,
-        };
+        })
+    }
+
+    fn of_columns(
+        &mut self,
+        columns: &CandleColumns,
+        symbol: u32,
+        time: RawTime,
+        (cells, line, number): (&Cells, &[u8], u64),
+    ) -> Result<RawRow, RowFault> {
+        let cell = |column: usize| cells.get(line, column);
         let numbers = &mut self.numbers;
         let mut price = |column, name| numbers.price(Number::Text(cell(column))).map_err(named(name));
-        let (open, high) = (price(self.columns.open, "open")?, price(self.columns.high, "high")?);
-        let (low, close) = (price(self.columns.low, "low")?, price(self.columns.close, "close")?);
-        let volume = match self.columns.volume {
+        let (open, high) = (price(columns.open, "open")?, price(columns.high, "high")?);
+        let (low, close) = (price(columns.low, "low")?, price(columns.close, "close")?);
+        let volume = match columns.volume {
             Some(column) => self.numbers.volume(Number::Text(cell(column))).map_err(named("volume"))?,
             None => 0,
         };
-        let turnover = match self.columns.turnover {
+        let turnover = match columns.turnover {
             Some(column) => match self.numbers.turnover(Number::Text(cell(column))) {
                 Err(Fault::Empty) => None,
                 turnover => Some(turnover.map_err(named("turnover"))?),
@@ -151,17 +206,27 @@ impl Rows {
             Some(turnover) => turnover,
             None if self.estimate_turnover => {
                 // A vwap that cannot be read is no reason to lose the row: the estimate has another way.
-                let vwap = self.columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
+                let vwap = columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
                 estimate(vwap, high, low, close, volume)
             }
             None => 0,
         };
-        let session = match self.columns.session {
+        let session = match columns.session {
             Some(column) => self.sessions.read(number, cell(column)),
             None => None,
         };
         Ok(RawRow { line: number, symbol, time, open, high, low, close, volume, turnover, session })
     }
+}
+
+fn check_width(cells: &Cells, line: &[u8], width: usize) -> Result<(), RowFault> {
+    if cells.len() != width {
+        let surplus = (width..cells.len()).all(|column| cells.get(line, column).is_empty());
+        if cells.len() < width || !surplus {
+            return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
+        }
+    }
+    Ok(())
 }
 
 /// Stooq names the period in every row.

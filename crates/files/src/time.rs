@@ -54,6 +54,8 @@ pub(crate) enum TimeFault {
     Fraction,
     #[error("time is outside the years 1900 to 2100")]
     Range,
+    #[error("no candle of this length ends at this time")]
+    End,
 }
 
 /// Neighbouring rows mostly share their date, so the last conversion is kept.

@@ -107,7 +107,7 @@ impl TradeReader {
         let (mut pending, mut sample) = (VecDeque::new(), Vec::new());
         while sample.len() < SAMPLE_ROWS {
             let Some(chunk) = input.read(&mut rows)? else { break };
-            sample.extend(chunk.rows.iter().map(|row: &RawTrade| row.time));
+            sample.extend(chunk.rows.iter().map(|row: &RawTrade| (row.row.line, row.time)));
             pending.push_back(chunk);
         }
         if pending.is_empty() {

@@ -4,11 +4,12 @@
 //! nine. Everything that answers takes an [`AsOf`] where it would take `now`, and this file alone says which stored candles
 //! are finished then, and what stands in for those that are not. A candle counts from the instant at which it is complete,
 //! because its high, low, close and volume are not known before: a minute when it has passed, a closing candle when the
-//! tail of its segment is over, a day candle when the regular hours of its day are.
+//! tail of its segment is over, a candle of a coarse file when the last minute in it is, a day candle when the regular hours
+//! of its day are.
 
 use std::ops::Range;
 
-use market::{Candles, Date, Floors, Grain, Period, Span, Timestamp, Venue};
+use market::{Candles, Date, Floors, Grain, Minutes, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
 /// The instant of a question, and the kind of its clock.
@@ -71,12 +72,14 @@ impl AsOf {
         series.first < self.known_until(venue, series.series.grain)
     }
 
-    /// No stored candle of a grain that is stamped from here on counts. A minute that is running does; a roll-up or a day
-    /// that is not finished does not, because it is made anew of minutes.
+    /// No stored candle of a grain that is stamped from here on counts. A minute that is running does, and so does a candle
+    /// of a coarse file; a roll-up or a day that is not finished does not, because it is made anew of minutes.
     pub fn known_until(self, venue: &Venue, grain: Grain) -> Timestamp {
         match (self, grain) {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
-            (AsOf::Replay(_), Grain::Minute) => self.minutes(venue).shown_until,
+            (AsOf::Replay(_), grain) if grain == Grain::Minute || grain.is_own() => {
+                self.minutes(venue).shown_until
+            }
             (AsOf::Replay(_), _) => {
                 let Horizon { until, edge } = self.horizon(venue, grain.period(), Floors::NONE);
                 edge.filter(|edge| edge.prefer == Prefer::Minutes).map_or(until, |edge| edge.from)
@@ -114,9 +117,21 @@ impl AsOf {
         MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
     }
 
-    /// Whether candles of a grain are being made of minutes now.
-    pub fn makes_of_minutes(self, venue: &Venue, grain: Grain) -> bool {
-        self.horizon(venue, grain.period(), Floors::NONE).edge.is_some()
+    /// Takes from candles of a coarse file what is not known yet: a candle that is running has an open and nothing else, as a
+    /// minute that is running has.
+    pub(crate) fn hide_running(self, venue: &Venue, length: Minutes, candles: &mut Candles) {
+        let AsOf::Replay(_) = self else { return };
+        let complete_until = self.minutes(venue).complete_until;
+        let is_complete = |time: &i64| {
+            let at = Timestamp(*time);
+            let end = venue.slot(at).map_or(at.0.saturating_add(i64::from(length.get()) * MINUTE), |slot| {
+                slot.bucket(length, at).1.0
+            });
+            // Complete with the last minute in it.
+            end.saturating_sub(MINUTE) < complete_until.0
+        };
+        let running = candles.time.partition_point(is_complete);
+        keep_opens(candles, running);
     }
 
     /// How far the stored candles that a period is made of may be read. Minutes before their own floor are in no day either.
@@ -181,13 +196,18 @@ impl Edge {
     /// Takes from the minutes that are still running what is not known yet.
     pub(crate) fn hide(&self, minutes: &mut Candles) {
         let start = minutes.time.partition_point(|time| *time < self.running_from.0);
-        let Candles { open, high, low, close, volume, turnover, .. } = minutes;
-        let opens = open.get(start..).unwrap_or_default();
-        for column in [high, low, close] {
-            column.truncate(start);
-            column.extend_from_slice(opens);
-        }
-        volume.iter_mut().skip(start).for_each(|volume| *volume = 0);
-        turnover.iter_mut().skip(start).for_each(|turnover| *turnover = 0);
+        keep_opens(minutes, start);
     }
+}
+
+/// Leaves nothing but the open of the candles from a row on.
+fn keep_opens(candles: &mut Candles, start: usize) {
+    let Candles { open, high, low, close, volume, turnover, .. } = candles;
+    let opens = open.get(start..).unwrap_or_default();
+    for column in [high, low, close] {
+        column.truncate(start);
+        column.extend_from_slice(opens);
+    }
+    volume.iter_mut().skip(start).for_each(|volume| *volume = 0);
+    turnover.iter_mut().skip(start).for_each(|turnover| *turnover = 0);
 }

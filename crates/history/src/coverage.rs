@@ -4,6 +4,7 @@
 //! candle with volume says that there was trading, and a source file that has minutes before and after a hole says
 //! that it had none in between. Where neither speaks, the gap is left unexplained.
 
+mod lane_days;
 mod states;
 
 use std::collections::BTreeMap;
@@ -11,11 +12,14 @@ use std::ops::Range;
 
 use block::Block;
 use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
-use store::{ImportSource, Lane, Reader, Series, Snapshot};
+use store::{ImportSource, Lane, Reader, Series, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
 use crate::inventory::known_part;
-use crate::read::{History, HistoryError};
+use crate::own::has_own;
+use crate::read::History;
+use lane_days::LaneDay;
 pub use states::{DayState, Expected};
 
 #[derive(Clone, Debug)]
@@ -33,7 +37,10 @@ pub struct DayCoverage {
     pub daily: bool,
     /// Why the daily candle is missing; nothing if it is there, or not due before the day is over.
     pub daily_gap: Option<GapReason>,
-    /// Regular minutes, expected and stored. Both are zero before the first stored minute.
+    /// What the intraday candles of the day are: minutes, or those of a coarse file where there are none. What is stored is counted
+    /// in minutes all the same, those that the candles stand for.
+    pub grain: Grain,
+    /// Regular minutes, expected and stored. Both are zero before the first that is stored.
     pub expected: u32,
     pub stored: u32,
     /// Stored minutes outside regular hours. How many there should be is not known.
@@ -101,17 +108,17 @@ pub fn coverage(
     let over = last_complete_day(venue, as_of).map_or(last, |day| day.max(last));
     let through = range.1.map_or(over, |through| through.min(over));
     let window = window(venue, from, through);
-    let read = |grain, lane| {
+    let has_coarse = has_own(&snapshot, symbol)?;
+    let read = |grain: Grain, lane: Lane| {
+        if grain.is_own() && !has_coarse {
+            return Ok(Candles::default());
+        }
         let known = window.start..window.end.min(as_of.known_until(venue, grain).0);
         within(&snapshot, &Series { symbol: symbol.clone(), grain, lane }, &known)
     };
-    let mut minutes = by_day(venue, &read(Grain::Minute, Lane::Regular)?);
-    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
-    for lane in [Lane::Extended, Lane::Overnight] {
-        for (date, times) in by_day(venue, &read(Grain::Minute, lane)?) {
-            *extended.entry(date).or_default() += times.len() as u32;
-        }
-    }
+    let begun = begun_until(venue, as_of);
+    let mut minutes = lane_days::of_lane(venue, begun, |grain| read(grain, Lane::Regular))?;
+    let extended = outside_regular_hours(venue, begun, read)?;
     let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
     let sources = known_sources(&snapshot, venue, symbol, as_of)?;
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
@@ -121,10 +128,12 @@ pub fn coverage(
     dates.dedup();
     let mut days = Vec::with_capacity(dates.len());
     for date in dates {
-        let times = minutes.remove(&date).unwrap_or_default();
+        let LaneDay { grain, minutes: times } = minutes.remove(&date).unwrap_or_default();
         let volume = daily.get(&date).copied();
         let gaps = match first_minute {
-            Some(first) if first <= date => gaps(venue, date, &times, volume, &sources, as_of),
+            Some(first) if first <= date => {
+                gaps(venue, date, (grain, times.as_slice()), volume, &sources, as_of)
+            }
             _ => Vec::new(),
         };
         let expected = match first_minute {
@@ -139,6 +148,7 @@ pub fn coverage(
             kind: venue.calendar().kind(date),
             daily: volume.is_some(),
             daily_gap,
+            grain,
             expected,
             stored: times.len() as u32,
             extended: extended.get(&date).copied().unwrap_or_default(),
@@ -146,6 +156,21 @@ pub fn coverage(
         });
     }
     Ok(Coverage { symbol: symbol.clone(), days })
+}
+
+/// How many minutes outside regular hours each day has.
+fn outside_regular_hours(
+    venue: &Venue,
+    begun: Timestamp,
+    read: impl Fn(Grain, Lane) -> Result<Candles, HistoryError>,
+) -> Result<BTreeMap<Date, u32>, HistoryError> {
+    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
+    for lane in [Lane::Extended, Lane::Overnight] {
+        for (date, day) in lane_days::of_lane(venue, begun, |grain| read(grain, lane))? {
+            *extended.entry(date).or_default() += day.minutes.len() as u32;
+        }
+    }
+    Ok(extended)
 }
 
 /// The files that candles came from, as far as they may be known at this time. A file that reaches beyond a replay's clock would reveal that
@@ -177,6 +202,7 @@ fn known_sources(
 struct Extent {
     first: Date,
     last: Date,
+    /// The first day with minutes, or with candles of a coarse file.
     first_minute: Option<Date>,
 }
 
@@ -187,16 +213,23 @@ impl Extent {
         symbol: &Symbol,
         as_of: AsOf,
     ) -> Result<Option<Extent>, HistoryError> {
-        let ends = |grain| {
-            let stored = snapshot.series(&Series { symbol: symbol.clone(), grain, lane: Lane::Regular })?;
+        let all = snapshot.series_of(symbol)?;
+        let ends = |grain: Grain| {
+            let regular =
+                |info: &&SeriesInfo| info.series.grain == grain && info.series.lane == Lane::Regular;
+            let stored = all.iter().find(regular).cloned();
             let known = stored.map(|info| known_part(snapshot, venue, info, as_of)).transpose()?.flatten();
             Ok::<_, HistoryError>(known.map(|info| (info.first, info.last)))
         };
         let date = |at: Timestamp| venue.slot(at).map_or_else(|| venue.zone().date(at), |slot| slot.day);
         let days = ends(Grain::Day)?.map(|(first, last)| (venue.zone().date(first), venue.zone().date(last)));
-        let minutes = ends(Grain::Minute)?.map(|(first, last)| (date(first), date(last)));
-        let all =
-            days.into_iter().chain(minutes).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let both = |one: (Date, Date), other: (Date, Date)| (one.0.min(other.0), one.1.max(other.1));
+        let mut minutes: Option<(Date, Date)> = None;
+        for grain in std::iter::once(Grain::Minute).chain(Grain::OWN) {
+            let known = ends(grain)?.map(|(first, last)| (date(first), date(last)));
+            minutes = minutes.into_iter().chain(known).reduce(both);
+        }
+        let all = days.into_iter().chain(minutes).reduce(both);
         Ok(all.map(|(first, last)| Extent { first, last, first_minute: minutes.map(|(first, _)| first) }))
     }
 }
@@ -267,7 +300,7 @@ fn begun_until(venue: &Venue, as_of: AsOf) -> Timestamp {
 fn gaps(
     venue: &Venue,
     date: Date,
-    times: &[i64],
+    (grain, times): (Grain, &[i64]),
     volume: Option<i64>,
     sources: &[ImportSource],
     as_of: AsOf,
@@ -292,14 +325,22 @@ fn gaps(
         }
     }
     for gap in &mut gaps {
-        gap.reason = reason(gap, times.is_empty(), volume, sources);
+        gap.reason = reason(gap, grain, times.is_empty(), volume, sources);
     }
     gaps
 }
 
-fn reason(gap: &Gap, whole_day: bool, volume: Option<i64>, sources: &[ImportSource]) -> GapReason {
+fn reason(
+    gap: &Gap,
+    grain: Grain,
+    whole_day: bool,
+    volume: Option<i64>,
+    sources: &[ImportSource],
+) -> GapReason {
+    // A file of hours says nothing of a minute that another file lacks; of a day without any candle every file does.
+    let speaks = |of: Grain| of == grain || whole_day && of.is_own();
     let spans = |source: &&ImportSource| {
-        source.series.grain == Grain::Minute
+        speaks(source.series.grain)
             && source.series.lane == Lane::Regular
             && source.first <= gap.first
             && gap.last <= source.last

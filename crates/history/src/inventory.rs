@@ -1,11 +1,62 @@
-//! How much of a series there is, as far as it may be known.
+//! How much of a series there is, as far as it may be known, and what there is of a security.
 
 use block::{Block, BlockError};
-use market::{Candles, Timestamp, Venue};
-use store::{SeriesInfo, Snapshot};
+use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
+use store::{Lane, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
-use crate::read::HistoryError;
+use crate::error::HistoryError;
+
+/// Candles of regular hours that are stored of a security.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredRange {
+    pub period: Period,
+    /// The trading days of the first and the last candle.
+    pub first: Date,
+    pub last: Date,
+    /// How many candles; unknown if some of them lie before the floor.
+    pub rows: Option<u64>,
+}
+
+/// The series that are told when somebody asks what there is, finest first: those that came from files. What is rolled up from minutes is
+/// no data of its own. This is the only list of them.
+fn listed_grains() -> impl Iterator<Item = Grain> {
+    Grain::ALL.into_iter().filter(|grain| !Grain::ROLLED_UP.contains(grain))
+}
+
+/// What there is of a security, as far as it may be known and lies behind the floors, finest first.
+pub fn stored_ranges(
+    snapshot: &Snapshot<'_>,
+    venue: &Venue,
+    symbol: &Symbol,
+    floors: Floors,
+    as_of: AsOf,
+) -> Result<Vec<StoredRange>, HistoryError> {
+    let all = snapshot.series_of(symbol)?;
+    let mut ranges = Vec::new();
+    for grain in listed_grains() {
+        let wanted = |info: &&SeriesInfo| info.series.grain == grain && info.series.lane == Lane::Regular;
+        let Some(info) = all.iter().find(wanted) else { continue };
+        let Some(known) = known_part(snapshot, venue, info.clone(), as_of)? else { continue };
+        let (first, last) = (trading_day(venue, grain, known.first), trading_day(venue, grain, known.last));
+        let floor = floors.of(grain.period()).filter(|floor| first < *floor);
+        if floor.is_some_and(|floor| last < floor) {
+            continue;
+        }
+        ranges.push(StoredRange {
+            period: grain.period(),
+            first: floor.unwrap_or(first),
+            last,
+            rows: floor.is_none().then_some(known.rows),
+        });
+    }
+    Ok(ranges)
+}
+
+fn trading_day(venue: &Venue, grain: Grain, stamp: Timestamp) -> Date {
+    let slot = grain.period().is_clock().then(|| venue.slot(stamp)).flatten();
+    slot.map_or_else(|| venue.zone().date(stamp), |slot| slot.day)
+}
 
 /// What a series amounts to without the candles that lie ahead; nothing if all of them do. Its bytes are those of the blocks
 /// that hold any of the rest.

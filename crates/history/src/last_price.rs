@@ -1,16 +1,18 @@
 //! The last price of a security.
 
-use market::{Candle, Floors, Period, Price, Symbol};
+use market::{Candle, Floors, Grain, Period, Price, Symbol};
 use store::Reader;
 
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
+use crate::own::has_own;
 use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
-use crate::read::{History, HistoryError};
+use crate::read::History;
 
 impl History {
     /// The last price in regular hours that may be known, and how many decimals it is printed with; `None` if there is none. Daily
-    /// candles are imported as such and win. On a day that is not over, or has no daily candle, it is that of the newest minute. So it
-    /// is what a quote would show.
+    /// candles are imported as such and win. On a day that is not over, or has no daily candle, it is that of the newest minute, or of
+    /// the newest candle of a coarse file where that is newer. So it is what a quote would show.
     pub fn last_price(
         &self,
         reader: &mut Reader,
@@ -18,8 +20,17 @@ impl History {
         floors: Floors,
         as_of: AsOf,
     ) -> Result<Option<(Price, u32)>, HistoryError> {
+        let coarse = has_own(&reader.snapshot()?, symbol)?;
         let mut newest = |period| self.newest(reader, symbol, period, floors, as_of);
-        let (day, minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
+        let (day, mut minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
+        for grain in Grain::OWN.into_iter().filter(|_| coarse) {
+            let other = newest(grain.period())?;
+            // Of two that have one stamp, the finer was first.
+            minute = match (minute, other) {
+                (Some((one, _)), Some((other, decimals))) if other.time > one.time => Some((other, decimals)),
+                (one, other) => one.or(other),
+            };
+        }
         let venue = self.venue(symbol);
         let date = |candle: &Candle| venue.zone().date(candle.time);
         let last = match (day, minute) {

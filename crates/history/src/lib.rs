@@ -5,21 +5,25 @@
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
 //! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds, `trades.rs`
-//! for single trades and capital flow.
+//! for single trades and capital flow, `own.rs` for candles of coarse files beside minutes.
 
 mod adjustment;
 mod as_of;
 mod check;
 mod coverage;
 mod edge;
+mod error;
 pub mod import;
 mod inventory;
 mod last_price;
 mod minutes;
+mod own;
 mod paging;
+mod periods;
 mod plan;
 mod query;
 mod read;
+mod removal;
 mod shelf;
 mod sizes;
 mod trades;
@@ -27,11 +31,14 @@ mod trades;
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
-pub use inventory::known_part;
+pub use error::HistoryError;
+pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use paging::{Paged, Pages, Paging, in_order};
+pub use periods::makes;
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
-pub use read::{Answer, History, HistoryError};
+pub use read::{Answer, History};
+pub use removal::{Removal, RemovalError, plan_removal, remove};
 pub use shelf::{Encoded, Shelf, ShelfLoad, Slices};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 

@@ -7,7 +7,8 @@ use block::{Block, BlockError};
 use market::{Candle, Candles, Date, Grain, Price, Symbol, Timestamp};
 use store::{Lane, Series, View};
 
-use crate::read::{History, HistoryError, interleave};
+use crate::error::HistoryError;
+use crate::read::{History, interleave};
 
 impl History {
     /// The one-minute candles stamped within a window, of all trading hours, by time. A symbol that is not known has none. Of

@@ -5,9 +5,10 @@ use market::{Candles, Timestamp};
 use store::Reader;
 
 use crate::as_of::AsOf;
+use crate::error::HistoryError;
 use crate::plan::{Keep, Plan, selected};
 use crate::query::{COUNT_MAX, Query};
-use crate::read::{Answer, History, HistoryError};
+use crate::read::{Answer, History};
 
 /// How much of a question to answer, for those who may have more than [`COUNT_MAX`] candles at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

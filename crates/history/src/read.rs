@@ -2,11 +2,13 @@ use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError, Columns};
 use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
-use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
+use store::{BlockEntry, Body, Reader, Series, Snapshot, View};
 
 use crate::adjustment;
 use crate::as_of::AsOf;
 use crate::edge::Sources;
+use crate::error::HistoryError;
+use crate::own::Mixed;
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
 
@@ -23,28 +25,6 @@ pub struct Answer {
     /// How many decimals the security's prices are written with.
     pub decimals: u32,
     pub candles: Candles,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
-    #[error("{0} is not known here: import its candles, or check the spelling")]
-    UnknownSecurity(Symbol),
-    #[error("{0} is an option: history for options is unavailable")]
-    Option(Symbol),
-    #[error("{0} is known, but has no candles")]
-    NoCandles(Symbol),
-    #[error("{0} has no trades")]
-    NoTrades(Symbol),
-    #[error("{0} is a warrant: capital flow of warrants is unavailable")]
-    Warrant(Symbol),
-    #[error("stored trades of {symbol} at {at}: {source}")]
-    DamagedTrades { symbol: Symbol, at: Timestamp, source: BlockError },
-    #[error("stored block of {series} at {at}: {source}")]
-    Damaged { series: Series, at: Timestamp, source: BlockError },
-    #[error("folding {symbol}: {source}")]
-    Overflow { symbol: Symbol, source: fold::Overflow },
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl History {
@@ -79,21 +59,30 @@ impl History {
             return Err(HistoryError::Option(symbol.clone()));
         }
         let venue = self.venue(symbol);
-        let finish = |decimals: u32, sources: Candles| {
-            let candles = finish(venue, plan, sources)
+        let finish = |decimals: u32, sources: Candles, is_mixed: bool| {
+            let candles = finish(venue, plan, sources, is_mixed)
                 .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
             Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
         };
+        // Whether coarse files have something to say is another statement, and both have to see one state of the store.
+        let may_mix = plan.period.own_sources().next().is_some();
         if query.adjust == Adjust::None
+            && !may_mix
             && let Some((decimals, sources)) = read_back(reader.view(), plan)?
         {
-            return finish(decimals, sources);
+            return finish(decimals, sources, false);
         }
         let snapshot = reader.snapshot()?;
         let Some(decimals) = snapshot.decimals(symbol)? else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
-        let mut sources = Sources { snapshot: &snapshot, venue, symbol, plan }.read()?;
+        let sources = Sources { snapshot: &snapshot, venue, symbol, plan };
+        let mixed = if may_mix { Mixed::of(sources, as_of)? } else { None };
+        let is_mixed = mixed.is_some();
+        let mut sources = match mixed {
+            Some(mixed) => mixed.read()?,
+            None => sources.read()?,
+        };
         // Only an empty answer needs to know whether there is anything at all.
         if sources.is_empty() && !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
@@ -101,7 +90,7 @@ impl History {
         if query.adjust == Adjust::Forward {
             adjustment::adjust(&snapshot, venue, symbol, decimals, as_of.now(), &mut sources)?;
         }
-        finish(decimals, sources)
+        finish(decimals, sources, is_mixed)
     }
 
     /// Refuses a symbol that has no candles, or is not known at all.
@@ -359,12 +348,13 @@ pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     merged
 }
 
-/// Fold, cut to the wanted stamps, keep the wanted end.
-fn finish(venue: &Venue, plan: &Plan, sources: Candles) -> Result<Candles, fold::Overflow> {
+/// Fold, cut to the wanted stamps, keep the wanted end. Mixed sources are of several grains.
+fn finish(venue: &Venue, plan: &Plan, sources: Candles, is_mixed: bool) -> Result<Candles, fold::Overflow> {
     let grain = plan.period.source();
     // At an edge minutes and days are what they are, but roll-ups are still minutes.
-    let is_folded =
-        plan.period != grain.period() || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));
+    let is_folded = is_mixed
+        || plan.period != grain.period()
+        || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));
     let mut candles = if !is_folded { sources } else { fold::fold(venue, plan.period, &sources)? };
     let at = |stamp: Timestamp| candles.time.partition_point(|time| *time < stamp.0);
     let mut rows = at(plan.stamps.start)..at(plan.stamps.end);

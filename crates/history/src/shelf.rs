@@ -23,6 +23,7 @@ use store::{BlockEntry, Reader, Series, Snapshot};
 use crate::HistoryError;
 use crate::as_of::{Edge, Prefer};
 use crate::edge::Sources;
+use crate::own::has_own;
 use crate::plan::{Keep, Plan};
 
 /// What a page is kept as. It must say how much memory it takes. Copies share what they hold.
@@ -93,6 +94,8 @@ struct Directory {
     version: i64,
     decimals: u32,
     entries: Vec<BlockEntry>,
+    /// Whether candles of coarse files may stand beside these: then the answer is not what is stored here alone.
+    has_own: bool,
 }
 
 /// Directories kept at most; a store of a whole market has more series than are asked for.
@@ -145,7 +148,7 @@ impl<E: Encoded> Shelf<E> {
             None => self.read(&snapshot, series)?,
         };
         // A series that is not there has no blocks, and the long way says why.
-        let Some(directory) = directory.filter(|found| !found.entries.is_empty()) else {
+        let Some(directory) = directory.filter(|found| found.is_all()) else {
             return Ok(None);
         };
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
@@ -186,7 +189,7 @@ impl<E: Encoded> Shelf<E> {
         // Held for the microsecond: a copy of what is in it would be counted, in memory that all processors share.
         let Ok(directories) = self.directories.read() else { return Ok(None) };
         let known = |series: &Series| directories.get(series).filter(|known| known.version == version);
-        let Some(directory) = known(series).filter(|found| !found.entries.is_empty()) else {
+        let Some(directory) = known(series).filter(|found| found.is_all()) else {
             return Ok(None);
         };
         if let Some(edge) = &plan.edge
@@ -207,7 +210,9 @@ impl<E: Encoded> Shelf<E> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
         let entries = snapshot.blocks(series, None, None)?;
-        let directory = Arc::new(Directory { version, decimals, entries });
+        let may_have = series.grain.period().own_sources().next().is_some();
+        let has_own = may_have && has_own(snapshot, &series.symbol)?;
+        let directory = Arc::new(Directory { version, decimals, entries, has_own });
         if let Ok(mut all) = self.directories.write() {
             if all.len() >= DIRECTORIES_MAX {
                 all.clear();
@@ -219,6 +224,11 @@ impl<E: Encoded> Shelf<E> {
 }
 
 impl Directory {
+    /// Whether its blocks are there and are all that an answer is made of.
+    fn is_all(&self) -> bool {
+        !self.entries.is_empty() && !self.has_own
+    }
+
     /// Whether any candle is stamped at a point or later.
     fn reaches(&self, at: Timestamp) -> bool {
         self.entries.last().is_some_and(|entry| entry.last >= at)

@@ -1,4 +1,4 @@
-use crate::{Price, Session, Timestamp, Turnover};
+use crate::{Minutes, Price, Session, Timestamp, Turnover};
 
 /// One candle. Its stamp is the start of its interval (minutes) or local midnight of its first day (days and longer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Flaw {
     NotAMinute,
     #[error("no session of the market has this minute")]
     NoSession,
+    #[error("not the start of a {}-minute candle: they are counted from the opening of their session", .0.get())]
+    OffGrid(Minutes),
     #[error("options are traded in regular hours only")]
     OptionHours,
     #[error("not local midnight, so not a day")]

@@ -24,13 +24,19 @@ pub enum Span {
     Year,
 }
 
-/// What is stored. One-minute and daily candles are data; the others are rolled up from one-minute candles on
-/// import, because a thousand four-hour candles are 195,000 minutes and no decoder is that quick.
+/// What is stored. One-minute and daily candles are data, and so are candles of 5, 15, 30 and 60 minutes that came from
+/// files as such, which are kept apart from everything else: their grains are called own. `Minute15` and `Minute60` are
+/// rolled up from one-minute candles on import, because a thousand four-hour candles are 195,000 minutes and no decoder is
+/// that quick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
     Minute,
     Minute15,
     Minute60,
+    Own5,
+    Own15,
+    Own30,
+    Own60,
     Day,
 }
 
@@ -90,24 +96,66 @@ pub(crate) fn monday(day: i64) -> i64 {
 }
 
 impl Grain {
-    pub const ALL: [Grain; 4] = [Grain::Minute, Grain::Minute15, Grain::Minute60, Grain::Day];
+    pub const ALL: [Grain; 8] = [
+        Grain::Minute,
+        Grain::Minute15,
+        Grain::Minute60,
+        Grain::Own5,
+        Grain::Own15,
+        Grain::Own30,
+        Grain::Own60,
+        Grain::Day,
+    ];
     /// The grains that are made from one-minute candles.
     pub const ROLLED_UP: [Grain; 2] = [Grain::Minute15, Grain::Minute60];
+    /// The grains of coarse files, finest first.
+    pub const OWN: [Grain; 4] = [Grain::Own5, Grain::Own15, Grain::Own30, Grain::Own60];
+
+    /// Which grain keeps the rows of a file whose candles have this period; the others cannot be imported.
+    pub fn of_rows(period: Period) -> Option<Grain> {
+        let mut kept = [Grain::Minute, Grain::Day].into_iter().chain(Grain::OWN);
+        kept.find(|grain| grain.period() == period)
+    }
+
+    /// Whether it keeps candles of coarse files.
+    pub fn is_own(self) -> bool {
+        Grain::OWN.contains(&self)
+    }
+
+    /// How long its candles last by the clock; nothing for days.
+    pub fn length(self) -> Option<Minutes> {
+        match self.period() {
+            Period::Clock(minutes) => Some(minutes),
+            Period::Calendar(_) => None,
+        }
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {
             Grain::Minute => "1m",
             Grain::Minute15 => "15m",
             Grain::Minute60 => "60m",
+            Grain::Own5 => "own5m",
+            Grain::Own15 => "own15m",
+            Grain::Own30 => "own30m",
+            Grain::Own60 => "own60m",
             Grain::Day => "1d",
         }
+    }
+
+    /// How people write the period of its candles.
+    pub fn written(self) -> &'static str {
+        let name = self.as_str();
+        name.strip_prefix("own").unwrap_or(name)
     }
 
     pub fn period(self) -> Period {
         match self {
             Grain::Minute => Period::Clock(Minutes(1)),
-            Grain::Minute15 => Period::Clock(Minutes(15)),
-            Grain::Minute60 => Period::Clock(Minutes(60)),
+            Grain::Own5 => Period::Clock(Minutes(5)),
+            Grain::Minute15 | Grain::Own15 => Period::Clock(Minutes(15)),
+            Grain::Own30 => Period::Clock(Minutes(30)),
+            Grain::Minute60 | Grain::Own60 => Period::Clock(Minutes(60)),
             Grain::Day => Period::Calendar(Span::Day),
         }
     }
@@ -135,6 +183,20 @@ impl Period {
             Period::Clock(Minutes(n)) if n % 15 == 0 => Grain::Minute15,
             Period::Clock(_) => Grain::Minute,
             Period::Calendar(_) => Grain::Day,
+        }
+    }
+
+    /// The grains of coarse files that tile this period, finest first. Where no minutes are, the finest that is there
+    /// stands in for them.
+    pub fn own_sources(self) -> impl Iterator<Item = Grain> {
+        Grain::OWN.into_iter().filter(move |grain| self.is_tiled_by(*grain))
+    }
+
+    /// Whether candles of a grain of coarse files make whole candles of this period.
+    fn is_tiled_by(self, grain: Grain) -> bool {
+        match (self, grain.period()) {
+            (Period::Clock(Minutes(n)), Period::Clock(Minutes(own))) => n % own == 0,
+            _ => false,
         }
     }
 

@@ -132,6 +132,16 @@ impl Venue {
         today.or_else(|| self.day(date.tomorrow().ok()?)?.slot(at))
     }
 
+    /// The stamp of the candle of so many minutes that ends at an instant; nothing if none does.
+    pub fn ended(&self, minutes: Minutes, end: Timestamp) -> Option<Timestamp> {
+        let last = Timestamp(end.0.checked_sub(60)?);
+        let slot = self.slot(last)?;
+        let (stamp, limit) = slot.bucket(minutes, last);
+        // A candle that shares the closing minute is over with its segment for those who write ends.
+        let is_end = limit == end || slot.is_tail(end);
+        (is_end && end.0.rem_euclid(60) == 0).then_some(stamp)
+    }
+
     /// The trading day an instant belongs to, whether or not anything trades at that very minute: the local date, or
     /// the next one in the evening hours of a market with overnight sessions.
     pub fn trading_day(&self, at: Timestamp) -> Option<Date> {

@@ -102,12 +102,42 @@ fn the_coarsest_grain_that_tiles_a_period() {
 
 #[test]
 fn a_grain_is_named_and_is_its_own_source() {
-    assert_eq!(Grain::ALL.map(Grain::as_str), ["1m", "15m", "60m", "1d"]);
-    for grain in Grain::ALL {
+    let names = ["1m", "15m", "60m", "own5m", "own15m", "own30m", "own60m", "1d"];
+    assert_eq!(Grain::ALL.map(Grain::as_str), names);
+    for grain in Grain::ALL.into_iter().filter(|grain| !grain.is_own()) {
         assert_eq!(grain.period().source(), grain);
         assert_eq!(grain.as_str().parse(), Ok(grain.period()));
     }
     assert_eq!(Grain::ROLLED_UP.map(Grain::as_str), ["15m", "60m"]);
+    for grain in Grain::OWN {
+        assert_eq!(grain.as_str().strip_prefix("own").unwrap().parse(), Ok(grain.period()));
+        assert_eq!(Grain::of_rows(grain.period()), Some(grain));
+    }
+    assert_eq!(
+        (Grain::of_rows(Period::MINUTE), Grain::of_rows(Period::DAY)),
+        (Some(Grain::Minute), Some(Grain::Day))
+    );
+}
+
+#[test]
+fn coarse_files_answer_their_period_and_its_multiples() {
+    let check = |period: &str, grains: &str| {
+        let period: Period = period.parse().unwrap();
+        let own: Vec<&str> = period.own_sources().map(Grain::as_str).collect();
+        assert_eq!(own.join(" "), grains, "{period}");
+    };
+    for nothing in ["1m", "2m", "3m", "day", "week", "month", "quarter", "year"] {
+        check(nothing, "");
+    }
+    check("5m", "own5m");
+    check("10m", "own5m");
+    check("15m", "own5m own15m");
+    check("20m", "own5m");
+    check("30m", "own5m own15m own30m");
+    check("45m", "own5m own15m");
+    for hours in ["60m", "120m", "180m", "240m"] {
+        check(hours, "own5m own15m own30m own60m");
+    }
 }
 
 #[test]

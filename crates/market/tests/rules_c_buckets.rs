@@ -257,3 +257,42 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
         .collect();
     assert_eq!(fold::fold(venue(Market::Us), "month".parse().unwrap(), &ends).unwrap().len(), 2);
 }
+
+/// Vendors that stamp candles with their ends: where each began.
+#[test]
+fn a_candle_is_found_by_its_end() {
+    let check = |name: &str, length: u16, ends: &str, expected: &str| {
+        let (day, clocks) = ends.split_once(' ').unwrap();
+        let began = clocks.split(' ').map(|end| {
+            let found = venue(market(name)).ended(minutes(length), at(market(name), &format!("{day} {end}")));
+            found.map_or("none".to_owned(), |at| clock(market(name), at))
+        });
+        assert_eq!(began.collect::<Vec<_>>().join(" "), expected, "{name} {length} {ends}");
+    };
+    check("HK", 60, "2026-03-18 10:30 11:30 12:00 14:00 15:00 16:00", "09:30 10:30 11:30 13:00 14:00 15:00");
+    check("HK", 60, "2026-03-18 09:30 11:00 12:30 13:00 13:30 16:10", "none none none none none none");
+    // On a half day the last hour holds the closing minute, too.
+    check("HK", 60, "2026-12-24 11:30 12:00 12:01", "10:30 11:30 11:30");
+    check("HK", 5, "2026-03-18 09:35 12:00 13:05 16:00 16:01", "09:30 11:55 13:00 15:55 16:00");
+    check("US", 60, "2026-07-15 10:30 15:30 16:00 16:30 17:00", "09:30 14:30 15:30 none 16:00");
+    check("CN", 30, "2026-05-20 10:00 11:30 13:30 15:00", "09:30 11:00 13:00 14:30");
+}
+
+/// What coarse files hold is made of the same minutes: folding it further gives what the minutes give.
+#[test]
+fn a_fold_of_coarse_candles_is_the_fold_of_their_minutes() {
+    for (name, day) in
+        [("HK", "2026-03-18"), ("HK", "2026-12-24"), ("US", "2026-07-15"), ("CN", "2026-05-20")]
+    {
+        let market = market(name);
+        let day = full_day(market, day);
+        for period in Period::all() {
+            let whole = fold::fold(venue(market), period, &day).unwrap();
+            for own in period.own_sources() {
+                let coarse = fold::fold(venue(market), own.period(), &day).unwrap();
+                let again = fold::fold(venue(market), period, &coarse).unwrap();
+                assert_eq!(again, whole, "{name} {period} of {}", own.as_str());
+            }
+        }
+    }
+}

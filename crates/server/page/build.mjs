@@ -36,6 +36,7 @@ await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', ban
 // Comes after the first paint. It has its own copy of the few modules that both use: a third file for those would be one more request
 // before the first chart.
 await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'esm' });
+await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { desk: 'src/desk.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
 // Colours are written as light-dark(), which is resolved by the browser and must not be taken apart here.
@@ -77,7 +78,7 @@ async function weigh() {
     if (!/\.\w+$/.test(name)) continue;
     sizes[name] = gzipSync(await readFile(path.join(OUT, name)), { level: 9 }).length;
   }
-  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js'], ['zh-CN/desk.html', 'desk.js']]) {
+  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js'], ['zh-CN/desk.html', 'desk.js']]) {
     const names = [page, ...others, 'early.js', 'style.css', 'icons/candle.svg'];
     const total = names.reduce((sum, name) => sum + sizes[name], 0);
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);

@@ -23,6 +23,7 @@ use crate::backoff::Backoff;
 use crate::caller::Caller;
 use crate::encoded_page::EncodedPage;
 use crate::glance::Glance;
+use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::market_clock::MarketClock;
 use crate::metrics::Metrics;
@@ -84,6 +85,8 @@ pub(crate) struct Core {
     pub(crate) paper_levels: PaperLevels,
     /// What people write about securities.
     pub(crate) community: Community,
+    /// Files that are sent to be imported.
+    pub(crate) intake: Intake,
     /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
@@ -128,6 +131,7 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
+            intake: Intake::new(store.clone(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
             // Levels follow the calendar that everything else follows.
@@ -262,9 +266,10 @@ impl Core {
         self.started.elapsed()
     }
 
-    /// From now on `/readyz` says that the service is not ready.
+    /// From now on `/readyz` says that the service is not ready, and an import ends at its next checkpoint.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
+        self.intake.stop();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

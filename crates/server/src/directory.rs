@@ -30,6 +30,8 @@ pub(crate) struct ListedSecurity {
     pub(crate) name_hk: String,
     /// Whether there are candles of overnight hours.
     pub(crate) has_overnight: bool,
+    /// Another number after each import that changed its candles.
+    pub(crate) version: i64,
     /// The symbol, and the names, in the form in which they are compared.
     code: String,
     names: Vec<String>,
@@ -89,7 +91,7 @@ impl DirectoryCache {
 }
 
 impl Directory {
-    fn read(reader: &mut Reader, history: &History, as_of: AsOf) -> Result<Directory, StoreError> {
+    pub(crate) fn read(reader: &mut Reader, history: &History, as_of: AsOf) -> Result<Directory, StoreError> {
         let snapshot = reader.snapshot()?;
         // Both lists are in the order of symbols.
         let mut series = snapshot.all_series()?.into_iter().peekable();
@@ -97,9 +99,11 @@ impl Directory {
         securities.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         let (mut listed, mut worth) = (Vec::with_capacity(securities.len()), Vec::new());
         for security in securities {
-            let (mut lanes, mut rows) = ([false; Lane::ALL.len()], 0_u64);
+            let (mut lanes, mut rows, mut version) = ([false; Lane::ALL.len()], 0_u64, 0_i64);
             while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
             while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
+                // Of a series that is gone, too: a sum of versions alone would not tell it from an earlier state.
+                version = version.wrapping_mul(31).wrapping_add(info.version);
                 if !as_of.shows(history.venue(&info.series.symbol), &info) {
                     continue;
                 }
@@ -118,7 +122,7 @@ impl Directory {
             worth.push((lanes.iter().filter(|has| **has).count(), rows, listed.len()));
             let has_overnight =
                 Lane::ALL.iter().zip(lanes).any(|(lane, has)| has && *lane == Lane::Overnight);
-            listed.push(ListedSecurity { has_overnight, ..ListedSecurity::of(security) });
+            listed.push(ListedSecurity { has_overnight, version, ..ListedSecurity::of(security) });
         }
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
         let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
@@ -173,6 +177,15 @@ impl Directory {
             Some(Err(place)) => place,
         };
         self.listed.get(from..).unwrap_or_default()
+    }
+
+    /// Every security that matches what was typed, the best first; all of them by symbol if nothing was typed. Those that `is_wanted`
+    /// rejects are left out.
+    pub(crate) fn matches(&self, typed: &str, is_wanted: impl Fn(&Symbol) -> bool) -> Vec<&ListedSecurity> {
+        if folded(typed).is_empty() {
+            return self.listed.iter().filter(|one| is_wanted(&one.symbol)).collect();
+        }
+        self.search(typed, is_wanted, usize::MAX).0
     }
 
     /// Up to `limit` matches for what was typed, the best first, and whether there are more; suggestions if nothing was typed. Those
@@ -240,6 +253,7 @@ impl ListedSecurity {
             name_cn,
             name_hk,
             has_overnight: false,
+            version: 0,
             code,
             names,
         }
@@ -371,6 +385,17 @@ mod tests {
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
         let (found, more) = directory.search(" ", |symbol| symbol.market() == Market::Cn, 5);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("000001.SZ", 2, false));
+    }
+
+    #[test]
+    fn without_a_text_everything_matches_by_symbol() {
+        let directory = directory();
+        let found = |typed: &str| -> Vec<&str> {
+            let is_wanted = |symbol: &Symbol| symbol.market() == Market::Hk;
+            directory.matches(typed, is_wanted).iter().map(|one| one.symbol.as_str()).collect()
+        };
+        assert_eq!(found(" "), ["1.HK", "70.HK", "700.HK", "7001.HK"]);
+        assert_eq!(found("harbour"), ["7001.HK", "70.HK", "700.HK"]);
     }
 
     #[test]

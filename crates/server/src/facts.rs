@@ -30,6 +30,9 @@ pub(crate) struct Status {
     /// The market's time, which may be set apart.
     market_now: Instant,
     ready: bool,
+    /// The memory that the process has in use; null where the operating system does not tell.
+    memory_bytes: Option<u64>,
+    requests: RequestsStatus,
     store: StoreStatus,
     calendars: Vec<CalendarStatus>,
     /// Open ones, by kind.
@@ -41,6 +44,13 @@ pub(crate) struct Status {
     listeners: Vec<ListenerDocument>,
     /// What an operator should look at.
     warnings: Vec<String>,
+}
+
+/// Requests since the server began, over HTTP and on long connections.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RequestsStatus {
+    answered: u64,
+    refused: u64,
 }
 
 /// Schema, version, sums over all series, bytes, and the last import.
@@ -142,6 +152,7 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let connections = Connection::ALL.iter();
     let connections = connections.map(|kind| (kind.as_str(), site.core.metrics.open(*kind))).collect();
     let (load, (hits, misses)) = (site.core.shelf.load(), site.core.metrics.cache_looks());
+    let (answered, refused) = site.core.metrics.request_totals();
     Ok(Status {
         version: env!("CARGO_PKG_VERSION"),
         started_at: Instant::utc(site.core.started_at),
@@ -149,6 +160,8 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
         now: Instant::utc(now),
         market_now: Instant::utc(market_now),
         ready: site.core.obstacles().is_empty(),
+        memory_bytes: metrics::resident_bytes(),
+        requests: RequestsStatus { answered, refused },
         store: store_status(site, &holdings)?,
         calendars: calendars.into(),
         connections,

@@ -11,6 +11,7 @@ mod certificate;
 mod client_program;
 mod command;
 mod core;
+mod day_letters;
 mod directory;
 mod dispatch;
 mod encoded_page;
@@ -19,6 +20,7 @@ mod facts;
 mod glance;
 mod holdings;
 mod http;
+mod intake;
 mod jobs;
 mod kit;
 mod limits;
@@ -34,6 +36,7 @@ mod own_names;
 mod pace;
 mod pages;
 mod paper_levels;
+mod peer_user;
 mod places;
 mod preferences;
 mod proxies;
@@ -43,6 +46,7 @@ mod refusal;
 mod request_log;
 mod route;
 mod settings;
+mod sign_in_links;
 mod statement_pdf;
 mod tls;
 mod trade;
@@ -56,9 +60,9 @@ pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
-    cash_flow_document, charge_name, execution_document, funds_document, grid_detail_document, grid_document,
-    grid_symbol_document, grid_trigger_document, import_document, openapi, order_detail_document,
-    order_document, positions_document, watchlists_document,
+    StoreInventory, cash_flow_document, charge_name, execution_document, funds_document,
+    grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document, import_document,
+    openapi, order_detail_document, order_document, positions_document, watchlists_document,
 };
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
@@ -67,6 +71,7 @@ pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
 pub use settings::{EXPOSURE_ADVICE, Settings};
+pub use sign_in_links::SignInLinks;
 pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::core::{Clock, Core};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
+use crate::intake;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
@@ -27,6 +28,7 @@ use crate::metrics::Connection;
 use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
+use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
 use crate::unproven::{UnprovenPlace, UnprovenPlaces};
 
@@ -135,6 +137,7 @@ impl Server {
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.paper_levels.count = settings.levels_from_paper;
+        core.intake.limit = intake::limit(settings.upload_bytes);
         let (core, links) = (Arc::new(core), Links::default());
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
@@ -150,6 +153,7 @@ impl Server {
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // With an internal listener for metrics no request of the public ones needs to count as local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
+        site.has_sign_in_links = settings.is_for_this_machine();
         let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref(), settings));
         site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
@@ -168,6 +172,11 @@ impl Server {
     /// A handle to read the certificate again while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
+    }
+
+    /// A handle to give out one-time links while the server runs.
+    pub fn sign_in_links(&self) -> io::Result<SignInLinks> {
+        Ok(SignInLinks::new(self.site.clone(), self.http.local_addr()?))
     }
 
     /// Warnings for the operator.
@@ -222,6 +231,9 @@ impl Server {
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "some connections did not end in time");
+        }
+        if timeout(DRAIN_MAX, site.core.intake.idle()).await.is_err() {
+            tracing::warn!("an import did not end in time: the same file goes on where it is stopped");
         }
         watchers.shutdown().await;
     }

@@ -170,6 +170,11 @@ impl<C: Command> Work<C> {
 }
 
 impl Work<HistoryCandles> {
+    /// Whether the answer takes something of a quota that can be used up.
+    pub(crate) fn takes_of_quota(&self) -> bool {
+        self.permit.is_charged() && self.permit.account().terms.quota != Some(access::QUOTA_MAX)
+    }
+
     /// Candles in columns, more than the thousand of one answer, and where the next page begins.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, core)?;

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use crate::intake::FILE_BYTES_MAX;
 use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub statement_link_seconds: u32,
     /// The font for Chinese in statements as PDF; `None` for one of the usual places.
     pub statement_font: Option<PathBuf>,
+    /// The most bytes of a file that is sent to be imported.
+    pub upload_bytes: usize,
 }
 
 impl Default for Settings {
@@ -78,6 +81,7 @@ impl Default for Settings {
             levels_from_paper: false,
             statement_link_seconds: 600,
             statement_font: None,
+            upload_bytes: FILE_BYTES_MAX,
         }
     }
 }
@@ -92,6 +96,18 @@ impl Settings {
         let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
         let (large, medium) = (percent(self.flow_large_percent), percent(self.flow_medium_percent));
         market::ClassShares { large, medium: medium.max(large) }
+    }
+
+    /// Whether only this machine is served, and nobody through a proxy, as far as the settings tell. Only then are there one-time links.
+    /// With TLS the address is the name on the certificate, and with an internal listener no request of the others counts as local.
+    pub fn is_for_this_machine(&self) -> bool {
+        let regional = self.regional.iter().map(|(_, address)| *address);
+        let mut all = [self.listen, self.tcp].into_iter().chain(regional);
+        all.all(|address| address.ip().to_canonical().is_loopback())
+            && self.tls.is_none()
+            && self.public_url.is_none()
+            && self.trusted_proxies.is_empty()
+            && self.internal.is_none()
     }
 
     /// A warning if other machines are served and nothing in the settings shows that their requests are encrypted. A proxy with TLS
@@ -117,6 +133,29 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_for_this_machine_alone_unless_a_setting_says_otherwise() {
+        let at = |text: &str| text.parse().unwrap();
+        assert!(Settings::default().is_for_this_machine());
+        assert!(Settings { listen: at("[::1]:8080"), ..Settings::default() }.is_for_this_machine());
+        let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
+        for settings in [
+            Settings { listen: at("0.0.0.0:8080"), ..Settings::default() },
+            Settings { listen: at("[::]:8080"), ..Settings::default() },
+            Settings { tcp: at("192.168.0.7:2020"), ..Settings::default() },
+            Settings { regional: vec![(access::Region::Us, at("10.0.0.7:1"))], ..Settings::default() },
+            Settings { internal: Some(at("127.0.0.1:9090")), ..Settings::default() },
+            Settings { tls: Some(files), ..Settings::default() },
+            Settings {
+                public_url: Some("http://candles.example.com".parse().unwrap()),
+                ..Settings::default()
+            },
+            Settings { trusted_proxies: vec!["127.0.0.1".parse().unwrap()], ..Settings::default() },
+        ] {
+            assert!(!settings.is_for_this_machine(), "{settings:?}");
+        }
+    }
 
     #[test]
     fn a_listener_for_other_machines_warns_unless_something_encrypts() {

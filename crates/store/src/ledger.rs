@@ -21,11 +21,18 @@ pub enum ImportState {
     Failed,
     /// Stopped, or its process died; what was checkpointed is in the store.
     Interrupted,
+    /// What it had changed was taken back.
+    Undone,
 }
 
 impl ImportState {
-    pub const ALL: [ImportState; 4] =
-        [ImportState::Running, ImportState::Done, ImportState::Failed, ImportState::Interrupted];
+    pub const ALL: [ImportState; 5] = [
+        ImportState::Running,
+        ImportState::Done,
+        ImportState::Failed,
+        ImportState::Interrupted,
+        ImportState::Undone,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,6 +40,7 @@ impl ImportState {
             ImportState::Done => "done",
             ImportState::Failed => "failed",
             ImportState::Interrupted => "interrupted",
+            ImportState::Undone => "undone",
         }
     }
 }

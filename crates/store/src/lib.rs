@@ -40,6 +40,8 @@ mod store;
 mod trade_check;
 mod trade_sql;
 mod trades;
+mod undo;
+mod undo_sql;
 mod version;
 mod view;
 
@@ -47,14 +49,16 @@ pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
     AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
     DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
-    Hash, Hiding, JournalCut, JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest,
-    NewAccountRow, NewDevice, NewReply, NewStatement, NewTokens, NewTopic, OrderReport, PageOf, PaperAssets,
-    PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome,
-    ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, ReportedAssetsRow, ReportedHolding,
-    ReportedOrdersRow, Rewind, RewindOutcome, RightRow, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend,
-    StatementBatch, StatementKey, StatementQuery, TallyDays, TokenKind, TokenRow, TopicId, TopicList,
-    TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
+    Hash, Hiding, JournalCut, JournalEntry, JournalHead, LevelChange, LevelRow, LinkOutcome, MonthUsage,
+    NamedRequest, NewAccountRow, NewDevice, NewLink, NewReply, NewStatement, NewTokens, NewTopic,
+    OrderReport, PageOf, PaperAssets, PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel,
+    Redemption, Renewal, RenewalOutcome, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow,
+    ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
+    SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend, StatementBatch, StatementKey, StatementQuery, TallyDays,
+    TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
+    WatchlistId, WatchlistIds, Watchlists,
 };
+pub use accounts::{PasswordLinkRow, Revocation};
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
@@ -75,5 +79,6 @@ pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
+pub use undo::ImportChange;
 pub use version::VersionReader;
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

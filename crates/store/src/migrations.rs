@@ -17,6 +17,12 @@ pub(crate) const ALL: &[Migration] = &[
     Migration { version: 3, name: "seals", text: include_str!("../migrations/sqlite/0003_seals.sql") },
     Migration { version: 4, name: "trading", text: include_str!("../migrations/sqlite/0004_trading.sql") },
     Migration { version: 5, name: "trades", text: include_str!("../migrations/sqlite/0005_trades.sql") },
+    Migration {
+        version: 6,
+        name: "own_grains",
+        text: include_str!("../migrations/sqlite/0006_own_grains.sql"),
+    },
+    Migration { version: 7, name: "undo", text: include_str!("../migrations/sqlite/0007_undo.sql") },
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
@@ -70,6 +76,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         version: 10,
         name: "api_date",
         text: include_str!("../migrations/sqlite-accounts/0010_api_date.sql"),
+    },
+    Migration {
+        version: 11,
+        name: "sign_in_links",
+        text: include_str!("../migrations/sqlite-accounts/0011_sign_in_links.sql"),
     },
 ];
 

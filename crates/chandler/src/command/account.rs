@@ -17,7 +17,7 @@ use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::serve::open_accounts;
+use super::serve::{create_if_absent, open_accounts};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -92,8 +92,15 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    // An account beside a mistyped store would never be served.
-    surroundings.open(store::Access::Read)?;
+    match &arguments.action {
+        // The first command of many: the store is there to be filled and served next.
+        Action::Create(arguments) => {
+            arguments.check()?;
+            create_if_absent(surroundings)?;
+        }
+        // What is changed in a mistyped store would never be seen.
+        _ => drop(surroundings.open(store::Access::Read)?),
+    }
     let access = open_accounts(surroundings)?;
     let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
     match &arguments.action {

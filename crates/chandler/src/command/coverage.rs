@@ -1,13 +1,15 @@
 //! `chandler coverage`: what is stored, compared with what the calendar expects.
 
+use std::cmp::Reverse;
 use std::io::Write;
 
 use clap::Args;
 use history::{Coverage, DayCoverage, GapReason, HistoryError};
-use market::{Date, DayKind, Zone};
+use market::{Date, DayKind, Market, Zone};
 use serde_json::{Value, json};
 use store::{Access, Lane, Reader};
 
+use super::list::MarketArgument;
 use super::{coverage_trades, time};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -30,6 +32,12 @@ pub(crate) struct Arguments {
     /// Single trades instead of candles: days of trading without any
     #[arg(long, conflicts_with = "all")]
     trades: bool,
+    /// Securities of one market alone
+    #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
+    market: Option<MarketArgument>,
+    /// Those first of which most is missing: days, then minutes that nothing explains
+    #[arg(long, conflicts_with_all = ["symbol", "trades"])]
+    worst: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -96,17 +104,22 @@ fn one(
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
     columns.extend(["minutes", "expected", "extended"].map(Column::Right));
+    // Nothing but minutes is the common case, and needs no word.
+    let has_coarse = coverage.days.iter().any(|day| day.grain.is_own());
+    columns.extend(has_coarse.then_some(Column::Left("of")));
     columns.push(Column::Left("missing"));
     let rows = shown.map(|day| {
-        vec![
+        let mut row = vec![
             day.date.to_string(),
             kind(day).to_owned(),
             daily(day),
             day.stored.to_string(),
             day.expected.to_string(),
             day.extended.to_string(),
-            missing(day, zone),
-        ]
+        ];
+        row.extend(has_coarse.then(|| day.grain.written().to_owned()));
+        row.push(missing(day, zone));
+        row
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
@@ -123,22 +136,23 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
         let venue = surroundings.history.venue(&info.series.symbol);
-        info.series.lane == Lane::Regular && surroundings.as_of().shows(venue, info)
+        let is_wanted =
+            arguments.market.is_none_or(|market| Market::from(market) == info.series.symbol.market());
+        is_wanted && info.series.lane == Lane::Regular && surroundings.as_of().shows(venue, info)
     });
     let mut symbols: Vec<market::Symbol> = series.into_iter().map(|info| info.series.symbol).collect();
     symbols.sort();
     symbols.dedup();
-    let mut rows = Vec::new();
-    let mut documents = Vec::new();
+    let mut found: Vec<(Sum, Vec<String>, Value)> = Vec::new();
     let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
         bar.say(|| symbol.to_string());
         let coverage = of(arguments, surroundings, reader, &symbol)?;
         bar.advance(1);
         let sum = Sum::of(&coverage);
-        documents.push(json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage)}));
+        let document = json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage)});
         let edge = |day: Option<&DayCoverage>| day.map(|day| day.date.to_string()).unwrap_or_default();
-        rows.push(vec![
+        let row = vec![
             symbol.to_string(),
             edge(coverage.days.first()),
             edge(coverage.days.last()),
@@ -148,13 +162,19 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
             sum.no_trades.to_string(),
             sum.not_loaded.to_string(),
             sum.unknown.to_string(),
-        ]);
+        ];
+        found.push((sum, row, document));
     }
     drop(bar);
+    if arguments.worst {
+        found.sort_by_key(|(sum, ..)| Reverse((sum.daily_missing, sum.not_loaded + sum.unknown)));
+    }
     if arguments.format == Format::Json {
+        let documents: Vec<Value> = found.into_iter().map(|(.., document)| document).collect();
         output::json(&documents)?;
         return Ok(());
     }
+    let rows = found.into_iter().map(|(_, row, _)| row);
     let mut columns = vec![Column::Left("symbol"), Column::Left("from"), Column::Left("through")];
     let numbers = ["days", "days missing", "minutes expected", "no trades", "not loaded", "unknown"];
     columns.extend(numbers.map(Column::Right));
@@ -280,7 +300,8 @@ fn day_json(day: &DayCoverage, zone: &Zone) -> Value {
     };
     json!({
         "date": day.date.to_string(), "day": kind(day), "daily": day.daily,
-        "daily_missing": day.daily_gap.map(GapReason::as_str), "minutes": day.stored, "expected": day.expected,
+        "daily_missing": day.daily_gap.map(GapReason::as_str), "period": day.grain.written(),
+        "minutes": day.stored, "expected": day.expected,
         "extended": day.extended, "gaps": day.gaps.iter().map(gap).collect::<Vec<Value>>(),
     })
 }

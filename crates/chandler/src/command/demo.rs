@@ -9,11 +9,11 @@ use clap::Args;
 use files::CandleSink;
 use history::import::{Context, Options, Outcome, Progress, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
-use market::{Candles, Floors, Minutes, Period, Symbol, Timestamp};
+use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Reader};
 
-use super::demo_serve;
+use super::{demo_serve, local_serve};
 use crate::chart;
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Make the data again, up to today
+    /// Make the data again, though no trading day has ended since
     #[arg(long)]
     again: bool,
     /// Make the data, but draw nothing; no progress bar and no notes on standard error
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
-    ports: demo_serve::Ports,
+    ports: local_serve::Ports,
     /// JSON draws nothing and says what is there
     #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
     format: Format,
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     let mut reader = store.reader()?;
-    let make_it = arguments.again || !is_there(&mut reader)?;
+    let make_it = arguments.again || !is_there(surroundings, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
         progress.note(&format!("making the demo market in {} …", surroundings.directory()?.display()));
@@ -68,13 +68,20 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     Ok(())
 }
 
-/// The demo is there when its last file went through.
-fn is_there(reader: &mut Reader) -> Result<bool, Failure> {
+/// The demo is there when its last file went through, and no trading day has ended since.
+fn is_there(surroundings: &Surroundings, reader: &mut Reader) -> Result<bool, Failure> {
     let snapshot = reader.snapshot()?;
     for security in demo::securities() {
         let symbol = symbol(security.symbol)?;
+        let history = &surroundings.history;
+        let zone = history.venue(&symbol).zone();
+        let stored = snapshot.series_of(&symbol)?;
+        let days = stored.iter().filter(|info| info.series.grain == Grain::Day);
+        let last = days.map(|info| zone.date(info.last)).max();
+        let lacks_days =
+            last.is_none() || last < demo::last_day(security, history.venues(), surroundings.now());
         let lacks_trades = demo::is_traded(security) && snapshot.trade_day_count(&symbol)? == 0;
-        if lacks_trades || snapshot.series_of(&symbol)?.is_empty() {
+        if lacks_days || lacks_trades {
             return Ok(false);
         }
     }
@@ -144,6 +151,7 @@ fn write_files(
             ..
         } = security;
         let symbol = symbol(security.symbol)?;
+        let now = demo::made_until(security, venues, now);
         writeln!(
             securities_file,
             "{symbol},{name_en},{name_cn},{name_hk},{exchange},{currency},{lot_size},{board},{listing_date},{decimals}"

@@ -2,18 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
 use std::path::Path;
 
 use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
 use anyhow::{Context, anyhow};
-use clap::Args;
 use server::Settings;
 
-use super::serve::{ServeError, Serving, open_accounts};
-use super::{account, demo_paper};
+use super::local_serve::{self, Ports};
+use super::serve::open_accounts;
+use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
 use crate::sdk::{self, Credentials, Url};
 use crate::surroundings::Surroundings;
 use crate::{log, output, progress};
@@ -24,30 +23,24 @@ const FILE_MAX: u64 = 4 << 10;
 /// Names that are tried for the account: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;
 
-/// Taken as text: without `--serve` an invalid variable is no error.
-#[derive(Debug, Args)]
-pub(crate) struct Ports {
-    /// With --serve: where HTTP and WebSocket are served [default: 127.0.0.1:8080, or a free port]
-    #[arg(long, env = "CHANDLER_LISTEN", value_name = "ADDRESS:PORT")]
-    listen: Option<String>,
-    /// With --serve: where raw TCP is served [default: 127.0.0.1:2020, or a free port]
-    #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
-    tcp: Option<String>,
-}
-
 pub(crate) fn run(
     surroundings: &Surroundings,
     ports: &Ports,
     progress: progress::Flags,
 ) -> Result<(), Failure> {
-    let [listen, tcp] = ports.read()?;
+    // Before anything is made: a mistyped address is told first.
+    let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(surroundings)?;
     let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
     demo_paper::prepare(surroundings, &access, account)?;
+    demo_desk::prepare(surroundings, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
-    let serving = start(surroundings, stranger.is_none().then_some(account), [listen, tcp], progress)?;
+    let guest = stranger.is_none().then_some(account);
+    // So that what one does on paper shows at /quota.
+    let settings = Settings { guest, levels_from_paper: true, ..Settings::default() };
+    let serving = local_serve::start(surroundings, settings, asked_for, progress)?;
     let url = Url::of(serving.addresses.http);
     let mut out = output::stdout();
     match stranger {
@@ -82,45 +75,6 @@ from longbridge.openapi import AdjustType, Config, Period, QuoteContext
 quotes = QuoteContext(Config.from_apikey_env())
 print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
 ";
-
-impl Ports {
-    fn read(&self) -> Result<[Option<SocketAddr>; 2], Failure> {
-        let read = |text: &Option<String>, flag: &str, variable: &str| {
-            let wrong = |text: &str| {
-                usage(format!("{flag} or {variable}: {text:?} is no address: write 127.0.0.1:8080"))
-            };
-            text.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
-        };
-        Ok([read(&self.listen, "--listen", "CHANDLER_LISTEN")?, read(&self.tcp, "--tcp", "CHANDLER_TCP")?])
-    }
-}
-
-/// The requested addresses; else the default ports, or free ones if those are taken.
-fn start(
-    surroundings: &Surroundings,
-    guest: Option<AccountId>,
-    asked_for: [Option<SocketAddr>; 2],
-    progress: progress::Flags,
-) -> Result<Serving, Failure> {
-    let [listen, tcp] = asked_for;
-    let usual = Settings::default();
-    let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
-    // So that what one does on paper shows at /quota.
-    let mut settings = Settings { guest, listen, tcp, levels_from_paper: true, ..usual };
-    loop {
-        let taken = match Serving::start(&settings, surroundings) {
-            Ok(serving) => return Ok(serving),
-            Err(ServeError::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
-                address
-            }
-            Err(failed) => return Err(failed.into_failure()),
-        };
-        progress.note(&format!("{taken} is in use: taking another port"));
-        let free = SocketAddr::new(taken.ip(), 0);
-        let wanted = if settings.listen == taken { &mut settings.listen } else { &mut settings.tcp };
-        *wanted = free;
-    }
-}
 
 /// The account of the last run, or a new one. It has the operator's role, so that every page can be looked at.
 fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credentials), Failure> {

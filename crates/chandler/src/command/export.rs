@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{HistoryError, Keep, Plan, Query, Select};
-use market::{Floors, Grain, Period, Symbol, Timestamp};
+use market::{Floors, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
@@ -77,8 +77,11 @@ impl Format {
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let format = Format::of(arguments)?;
-    if format != Format::Csv && arguments.output.is_none() && output::stdout_is_terminal() {
-        return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
+    if arguments.output.is_none() && output::stdout_is_terminal() {
+        return Err(usage(
+            "an export is long, and this is a terminal: add --output FILE, or pipe it somewhere; `chandler kline SYMBOL` shows \
+             candles here",
+        ));
     }
     let store = surroundings.open(Access::Read)?;
     let symbols =
@@ -140,17 +143,15 @@ fn symbols(
     if arguments.trades {
         return export_trades::symbols(store);
     }
-    let grain = arguments.period.source();
     let mut symbols: Vec<Symbol> = snapshot
         .all_series()?
         .into_iter()
         .filter(|info| {
             let (venue, as_of) = (surroundings.history.venue(&info.series.symbol), surroundings.as_of());
-            // The first candle of a security may still be forming.
-            let is_source = info.series.grain == grain
-                || (info.series.grain == Grain::Minute && as_of.makes_of_minutes(venue, grain));
-            // Candles of options are there for orders alone.
-            is_source && !info.series.symbol.is_us_option() && as_of.shows(venue, info)
+            // The first candle of a security may still be forming. Candles of options are there for orders alone.
+            history::makes(venue, arguments.period, info, as_of)
+                && !info.series.symbol.is_us_option()
+                && as_of.shows(venue, info)
         })
         .map(|info| info.series.symbol)
         .collect();

@@ -1,5 +1,7 @@
 //! `chandler import`: files in, with a progress bar on a terminal and a summary always.
 
+mod words;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use files::{ColumnMap, ReadOptions, Scale, Stamp, TimeFormat};
-use history::import::{Context, Options, Outcome, Progress, Report, import};
-use market::{FloorTable, Grain, Region};
+use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use history::import::{Context, Options, Outcome, Progress, Report, import, preview};
+use market::{FloorTable, Grain, Region, Venues};
 use serde_json::{Value, json};
-use store::Access;
+use store::{Access, Store, StoreError};
 
 use crate::config::Config;
 use crate::failure::{self, Failure, usage};
@@ -21,9 +23,9 @@ use crate::surroundings::{Surroundings, symbol};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// CSV (also .gz, .zst) and Parquet files, or folders of them
+    /// CSV (also .gz, .zst, or in .zip) and Parquet files, or folders of them
     #[arg(required = true)]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// What a row is; told from the times when not given
     #[arg(long, value_enum)]
     period: Option<PeriodArgument>,
@@ -33,6 +35,12 @@ pub(crate) struct Arguments {
     /// How times are written, where it cannot be told: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
     #[arg(long, value_name = "FORMAT")]
     time_format: Option<String>,
+    /// The names of the columns of files without a header, in their order; any other word ignores a column
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// What separates decimals, where it cannot be told
+    #[arg(long, value_enum, value_name = "MARK")]
+    decimal: Option<DecimalArgument>,
     /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
     #[arg(long, value_name = "WHAT=FACTOR,…")]
     scale: Option<String>,
@@ -42,12 +50,15 @@ pub(crate) struct Arguments {
     /// The region of bare tickers: HK, US, SH or SZ
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
-    /// Whether a minute is stamped with its start or its end
+    /// Whether candles of minutes are stamped with their start or their end
     #[arg(long, value_enum)]
     stamp: Option<StampArgument>,
     /// Fill in turnover where the source has none: average price times volume
     #[arg(long)]
     estimate_turnover: bool,
+    /// Say what would be imported, with the first rows as they would be stored, and write nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Refuse a whole file if any row of it breaks a rule
     #[arg(long)]
     strict: bool,
@@ -68,17 +79,31 @@ pub(crate) struct Arguments {
     #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     config: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(super) format: Format,
     #[command(flatten)]
-    progress: progress::Flags,
+    pub(super) progress: progress::Flags,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PeriodArgument {
     #[value(name = "1m")]
     Minute,
+    #[value(name = "5m")]
+    Minutes5,
+    #[value(name = "15m")]
+    Minutes15,
+    #[value(name = "30m")]
+    Minutes30,
+    #[value(name = "60m", alias = "1h")]
+    Minutes60,
     #[value(name = "1d", alias = "day")]
     Day,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DecimalArgument {
+    Point,
+    Comma,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -88,9 +113,13 @@ enum StampArgument {
 }
 
 impl Arguments {
-    fn options(&self) -> Result<Options, Failure> {
+    pub(super) fn options(&self) -> Result<Options, Failure> {
         let period = self.period.map(|period| match period {
             PeriodArgument::Minute => Grain::Minute,
+            PeriodArgument::Minutes5 => Grain::Own5,
+            PeriodArgument::Minutes15 => Grain::Own15,
+            PeriodArgument::Minutes30 => Grain::Own30,
+            PeriodArgument::Minutes60 => Grain::Own60,
             PeriodArgument::Day => Grain::Day,
         });
         let map = self
@@ -113,6 +142,11 @@ impl Arguments {
             map: map.fields,
             ignored: map.ignored,
             time_format,
+            columns: self.columns.clone(),
+            decimal: self.decimal.map(|mark| match mark {
+                DecimalArgument::Point => DecimalMark::Point,
+                DecimalArgument::Comma => DecimalMark::Comma,
+            }),
             scale: scale.unwrap_or_default(),
             symbol: self.symbol.as_deref().map(symbol).transpose()?,
             region: self.region.as_ref().map(region).transpose()?,
@@ -147,13 +181,17 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = expand(&arguments.files)?;
-    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     // The first Ctrl-C ends the import at its next flush; a second one ends the process as usual.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    if arguments.dry_run {
+        let reports = dry_run(&options, &files, &stop, surroundings)?;
+        return tell(arguments, &reports, &files, &[], surroundings);
+    }
+    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     let progress = Progress::default();
     let now = || surroundings.now();
     let context = Context {
@@ -169,11 +207,40 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let reports = bar.over_import(&progress, total, || import(&context, &files))?;
     drop(bar);
     let ignored = ignored_actions(&reports, &store, surroundings)?;
+    tell(arguments, &reports, &files, &ignored, surroundings)
+}
+
+fn tell(
+    arguments: &Arguments,
+    reports: &[Report],
+    files: &[PathBuf],
+    ignored: &[String],
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    let next = words::next_steps(reports, surroundings);
+    let venues = surroundings.history.venues();
     let told = match arguments.format {
-        Format::Table => summary(&reports, &ignored),
-        Format::Json => output::json(&as_json(&reports, &ignored)).map_err(Failure::from),
+        Format::Table => summary(reports, ignored, &next, venues),
+        Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
     };
-    failure::found(told, verdict(&reports, &files))
+    failure::found(told, verdict(reports, files))
+}
+
+/// Rows that a dry run shows of each file.
+const ROWS_SHOWN: usize = 5;
+
+fn dry_run(
+    options: &Options,
+    files: &[PathBuf],
+    stop: &AtomicBool,
+    surroundings: &Surroundings,
+) -> Result<Vec<Report>, Failure> {
+    let store = match Store::open(surroundings.directory()?, Access::Read) {
+        Ok(store) => Some(store),
+        Err(StoreError::Absent { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(preview(store.as_ref(), surroundings.history.venues(), options, ROWS_SHOWN, stop, files)?)
 }
 
 /// Whether every file went in.
@@ -190,14 +257,14 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
 fn trouble(report: &Report) -> Option<&str> {
     match &report.outcome {
         Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
-        Outcome::Imported | Outcome::Known { .. } | Outcome::Interrupted => None,
+        Outcome::Imported | Outcome::Checked | Outcome::Known { .. } | Outcome::Interrupted => None,
     }
 }
 
 /// Folders stand for the tables in them, by name.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    const TABLES: [&str; 11] = [
-        ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
+pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    const TABLES: [&str; 12] = [
+        ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
         ".parquet", ".pq",
     ];
     let mut files = Vec::new();
@@ -224,9 +291,15 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         inside.sort();
         files.extend(inside);
     }
-    match files.iter().find(|path| !path.exists()) {
+    // A path may lead into a ZIP archive.
+    let is_there = |path: &PathBuf| path.exists() || path.ancestors().skip(1).any(Path::is_file);
+    match files.iter().find(|path| !is_there(path)) {
         Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
-        None => Ok(files),
+        // An archive that cannot be read is one file, whose report says why.
+        None => Ok(files
+            .into_iter()
+            .flat_map(|path| files::tables_in(&path).unwrap_or_else(|_| vec![path]))
+            .collect()),
     }
 }
 
@@ -260,6 +333,7 @@ fn outcome(report: &Report) -> String {
             format!("resumed at row {}", output::thousands(report.resumed_at))
         }
         Outcome::Imported => "imported".to_owned(),
+        Outcome::Checked => "not imported".to_owned(),
         Outcome::Known { at } => format!("unchanged, imported {at}"),
         Outcome::Interrupted => "stopped".to_owned(),
         Outcome::Failed(_) => "failed".to_owned(),
@@ -274,8 +348,8 @@ fn name(path: &Path) -> String {
 /// Files listed one by one; of many, only those with something to say.
 const FILES_SHOWN: usize = 20;
 
-fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
-    let told = print(reports, ignored);
+fn summary(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Result<(), Failure> {
+    let told = print(reports, ignored, next, venues);
     for report in reports {
         if let Some(message) = trouble(report) {
             output::tell(format_args!("chandler: {}: {}", report.path.display(), output::printable(message)));
@@ -284,8 +358,41 @@ fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     told
 }
 
-fn print(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
+fn print(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Result<(), Failure> {
     let mut out = output::stdout();
+    writeln!(out, "{}", counts(reports))?;
+    for report in reports.iter().take(FILES_SHOWN) {
+        if let Some(words) = words::understood(report, venues) {
+            writeln!(out, "{}: {}", name(&report.path), output::printable(&words))?;
+        }
+        if !report.first_rows.is_empty() {
+            writeln!(out, "{}", words::first_rows(report, venues))?;
+        }
+    }
+    for report in reports {
+        for note in &report.notes {
+            writeln!(out, "{}: {}", name(&report.path), output::printable(note))?;
+        }
+        for (line, reason) in &report.problems {
+            writeln!(out, "{}:{line}: {}", name(&report.path), output::printable(reason))?;
+        }
+    }
+    for line in ignored {
+        writeln!(out, "{line}")?;
+    }
+    let is_written = !reports.iter().any(|report| report.outcome == Outcome::Checked);
+    if is_written && reports.iter().any(|report| report.quarantined > 0) {
+        writeln!(out, "quarantined rows are not served; `chandler quarantine` lists them")?;
+    }
+    if let [see, undo @ ..] = next {
+        writeln!(out, "next: {see}")?;
+        undo.iter().try_for_each(|undo| writeln!(out, "undo: {undo}"))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A row for each file, and one for all of them.
+fn counts(reports: &[Report]) -> String {
     let mut columns = vec![Column::Left("file"), Column::Left("kind")];
     columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
     columns.push(Column::Left("outcome"));
@@ -317,25 +424,10 @@ fn print(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
         ]);
         rows.push(row);
     }
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
-    for report in reports {
-        for note in &report.notes {
-            writeln!(out, "{}: {}", name(&report.path), output::printable(note))?;
-        }
-        for (line, reason) in &report.problems {
-            writeln!(out, "{}:{line}: {}", name(&report.path), output::printable(reason))?;
-        }
-    }
-    for line in ignored {
-        writeln!(out, "{line}")?;
-    }
-    if reports.iter().any(|report| report.quarantined > 0) {
-        writeln!(out, "quarantined rows are not served; `chandler quarantine` lists them")?;
-    }
-    Ok(out.flush()?)
+    output::text(&output::table(&columns, rows))
 }
 
-fn as_json(reports: &[Report], ignored: &[String]) -> Value {
+fn as_json(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Value {
     let files: Vec<Value> = reports
         .iter()
         .map(|report| {
@@ -346,9 +438,11 @@ fn as_json(reports: &[Report], ignored: &[String]) -> Value {
                 "file": report.path.display().to_string(), "kind": report.kind, "outcome": outcome(report), "error": error,
                 "rows": report.rows, "symbols": report.symbols, "added": report.added, "replaced": report.replaced,
                 "unchanged": report.unchanged, "quarantined": report.quarantined, "unserved": report.unserved, "resumed_at": report.resumed_at,
-                "notes": report.notes, "problems": problems,
+                "notes": report.notes, "problems": problems, "import": report.import.map(|id| id.0),
+                "understood": words::understood_document(report, venues),
+                "first_rows": words::first_rows_document(report, venues),
             })
         })
         .collect();
-    json!({"files": files, "ignored_actions": ignored})
+    json!({"files": files, "ignored_actions": ignored, "next": next})
 }

@@ -1,4 +1,4 @@
-//! `chandler imports`: the ledger.
+//! `chandler imports`: the ledger, and undoing what is in it.
 
 use std::io::Write;
 
@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::Value;
 use store::Access;
 
-use crate::failure::Failure;
+use super::undo;
+use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
 use crate::surroundings::Surroundings;
@@ -16,6 +17,12 @@ pub(crate) struct Arguments {
     /// How many imports, newest first
     #[arg(long, short = 'n', default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
+    /// Take back what this import changed: the candles that it added go, those that it replaced come back
+    #[arg(long, value_name = "IMPORT", conflicts_with = "count")]
+    undo: Option<i64>,
+    /// With --undo: do not ask
+    #[arg(long, short = 'y', requires = "undo")]
+    yes: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -23,6 +30,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    if let Some(id) = arguments.undo {
+        if arguments.remote.session(surroundings)?.is_some() {
+            return Err(usage("--undo changes a store on this machine: name it with --store"));
+        }
+        return undo::run(id, arguments.yes, arguments.format, surroundings);
+    }
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
     let documents = match arguments.remote.session(surroundings)? {
         Some(session) => session.rows("/v1/imports", &[], "imports", "before", count)?,

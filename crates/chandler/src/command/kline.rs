@@ -46,10 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "T", conflicts_with_all = ["start", "end"])]
     after: Option<String>,
     /// The first date of a range, included
-    #[arg(long, value_name = "D", conflicts_with = "count")]
+    #[arg(long, value_name = "D")]
     start: Option<String>,
     /// The last date of a range, included
-    #[arg(long, value_name = "D", conflicts_with = "count")]
+    #[arg(long, value_name = "D")]
     end: Option<String>,
     /// Bring earlier prices to today's basis
     #[arg(long, value_enum, default_value_t)]
@@ -138,6 +138,7 @@ enum Source {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    arguments.check_range()?;
     if arguments.format == Format::Parquet && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("Parquet is not for the terminal: add --output FILE, or redirect"));
     }
@@ -235,6 +236,24 @@ impl Arguments {
             move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
             |collected: &CollectedCandles, terminal| collected.draw(&title, surroundings, terminal.chart()),
         )
+    }
+
+    /// A range says by itself how many candles there are. Whoever counts from a date on means another flag.
+    fn check_range(&self) -> Result<(), Failure> {
+        let Some(count) = self.count else { return Ok(()) };
+        match (&self.start, &self.end) {
+            (None, None) => Ok(()),
+            (Some(start), None) => Err(usage(format!(
+                "--start begins a range, which has all of its candles: for {count} from a date on, write --after {start} -n {count}"
+            ))),
+            (None, Some(end)) => Err(usage(format!(
+                "--end ends a range, which has all of its candles: for {count} up to a date, write --before {end} -n {count}"
+            ))),
+            (Some(start), Some(end)) => Err(usage(format!(
+                "--start and --end make a range, which has all of its candles: leave out -n, or write --after {start} -n {count} or \
+                 --before {end} -n {count}"
+            ))),
+        }
     }
 
     fn is_range(&self) -> bool {
@@ -337,10 +356,19 @@ impl Source {
             let mut reader = surroundings.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
             let (venue, as_of) = (surroundings.history.venue(&query.symbol), surroundings.as_of());
-            let is_source = |info: &SeriesInfo| info.series.grain == query.period.source();
-            if !sources.iter().any(|info| is_source(info) && as_of.shows(venue, info)) {
+            let shown = |info: &&SeriesInfo| as_of.shows(venue, info);
+            let is_source = |info: &SeriesInfo| history::makes(venue, query.period, info, as_of);
+            if !sources.iter().filter(shown).any(is_source) {
                 let kind = if query.period.is_clock() { "one-minute" } else { "daily" };
-                return Ok(format!("no {kind} candles of {} are stored", query.symbol));
+                let coarse = sources.iter().filter(shown).map(|info| info.series.grain);
+                let coarse = coarse.filter(|grain| query.period.is_clock() && grain.is_own()).min();
+                let coarse =
+                    coarse.map(|grain| format!("; {} candles are the finest there are", grain.written()));
+                return Ok(format!(
+                    "no {kind} candles of {} are stored{}",
+                    query.symbol,
+                    coarse.unwrap_or_default()
+                ));
             }
         }
         Ok(format!("{found} of {count} candles: there are no more in that direction"))

@@ -1,13 +1,13 @@
 //! `chandler login`: the device flow. A person approves in a browser, and the token goes where the public SDKs look.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
 
 use anyhow::anyhow;
 use clap::Args;
 use market::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::browser;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::files::{Logins, Registration, TokenFile, UserFiles, check_client_id};
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut registration, device) = arguments.begin(provider, &home, &mut logins, time.now())?;
     show(&device, arguments.format)?;
     if !arguments.no_browser && output::stdout_is_terminal() {
-        open_browser(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
+        browser::open(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
     }
     let token = match provider.wait(&registration.client_id, &device, &time)? {
         Outcome::Approved(token) => token,
@@ -155,26 +155,15 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
         Format::Json => Box::new(std::io::stderr()),
     };
     let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
-    writeln!(out, "To sign in, open this page in a browser, on any device:\n\n    {address}\n")?;
+    // Nobody else reaches a server at a loopback address.
+    let is_here = Url::parse(&device.verification_uri).is_ok_and(|url| url.is_loopback());
+    let place = if is_here { "this machine" } else { "any device" };
+    writeln!(out, "To sign in, open this page in a browser, on {place}:\n\n    {address}\n")?;
     if !device.user_code.is_empty() {
         writeln!(out, "and check that it shows this code:\n\n    {}\n", device.user_code)?;
     }
     writeln!(out, "Waiting for the decision there until {}; Ctrl-C gives up.", device.expires_at)?;
     Ok(out.flush()?)
-}
-
-/// Opens an address with the system's program. If there is none, the address has been printed.
-fn open_browser(address: &str) {
-    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("rundll32", &["url.dll,FileProtocolHandler"])
-    } else {
-        ("xdg-open", &[])
-    };
-    let mut command = Command::new(program);
-    command.args(before).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().ok();
 }
 
 fn account_name(session: &Session) -> Option<String> {

@@ -39,7 +39,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     match &arguments.account {
         Some(name) => {
             let quota = quota(&access, named(&access, name)?.id, surroundings)?;
-            print(&server::quota_document(&quota, surroundings.now()), arguments.format)
+            print(&server::quota_document(&quota, surroundings.now()), arguments.format)?;
+            if quota.usage.remaining() == 0 && arguments.format == Format::Table {
+                let lift = surroundings.hint(&format!("account set {} --unlimited", quota.account.id.0));
+                output::tell(format_args!("`{lift}` lifts its limits"));
+            }
+            Ok(())
         }
         None => all(&access, arguments.format, surroundings),
     }

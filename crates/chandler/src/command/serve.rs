@@ -10,8 +10,8 @@ use anyhow::{Context, anyhow};
 use history::History;
 use market::Market;
 use serde::Serialize;
-use server::{Addresses, Server, ServerError, Settings};
-use store::StoreError;
+use server::{Addresses, Server, ServerError, Settings, SignInLinks};
+use store::{Part, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
@@ -55,8 +55,29 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional, internal, tls })?;
     writeln!(out)?;
     out.flush()?;
+    // A terminal is somebody's; where output is kept, as by a service manager, a link does not belong.
+    if io::stderr().is_terminal() {
+        tell_link(&serving.links);
+    }
     serving.run()
 }
+
+/// Prints a one-time link for the user of this machine, if this server has such links. A server without one serves all the same.
+fn tell_link(links: &SignInLinks) {
+    if !links.are_offered() {
+        return;
+    }
+    let issued = links.local_account().and_then(|account| links.issue(account.id, "/"));
+    match issued {
+        Ok(Some(link)) => output::tell(format_args!("{LINK_LEAD}\n\n    {}\n", link.expose())),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "cannot give out a one-time link"),
+    }
+}
+
+pub(crate) const LINK_LEAD: &str =
+    "To sign in, open this link in a browser on this machine. It works once, within ten minutes:";
+const _: () = assert!(access::SIGN_IN_LINK_LIFE_S == 600, "the line above says so");
 
 /// Threads that serve connections at most: on a machine with many processors other parts are the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
@@ -74,6 +95,7 @@ pub(crate) struct Serving {
     runtime: Runtime,
     signals: Signals,
     server: Server,
+    pub(crate) links: SignInLinks,
     pub(crate) addresses: Addresses,
     regional: Vec<(Region, SocketAddr)>,
     internal: Option<SocketAddr>,
@@ -106,7 +128,8 @@ impl<E: Into<Failure>> From<E> for ServeError {
 
 impl Serving {
     pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
-        let store = open_store(surroundings)?;
+        create_if_absent(surroundings)?;
+        let store = surroundings.open(store::Access::Read)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
@@ -133,16 +156,17 @@ impl Serving {
             }
             error => ServeError::Other(error.into()),
         })?;
+        let links = server.sign_in_links().map_err(Failure::from)?;
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;
         let internal = server.internal_address().map_err(Failure::from)?;
-        Ok(Serving { runtime, signals, server, addresses, regional, internal })
+        Ok(Serving { runtime, signals, server, links, addresses, regional, internal })
     }
 
     /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the process at once; another SIGTERM changes
     /// nothing, because process supervisors may send it twice.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Serving { runtime, mut signals, server, addresses, regional, internal } = self;
+        let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
         let ended = runtime.block_on(async {
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
             for (region, address) in &regional {
@@ -191,17 +215,23 @@ impl Serving {
     }
 }
 
-/// Opens the store for reading. A missing one is not created: it would have nothing to serve.
-fn open_store(surroundings: &Surroundings) -> Result<store::Store, Failure> {
+/// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew.
+pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failure> {
+    let Err(failure) = surroundings.open(store::Access::Read) else { return Ok(()) };
     let directory = surroundings.directory()?;
-    surroundings.open(store::Access::Read).map_err(|failure| match failure {
-        Failure::Data(error) if matches!(error.downcast_ref(), Some(StoreError::Absent { .. })) => anyhow!(
-            "there is no store at {}: import a file first (chandler import), or try `chandler demo --serve`",
-            directory.display()
-        )
-        .into(),
-        failure => failure,
-    })
+    let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Absent { .. }));
+    match failure {
+        Failure::Data(error) if is_absent(&error) && !directory.join(Part::Accounts.file_name()).exists() => {
+            surroundings.open(store::Access::Write { now: surroundings.now() })?;
+            output::tell(format_args!(
+                "created an empty store at {}: `{}` fills it",
+                directory.display(),
+                surroundings.hint("import FILES")
+            ));
+            Ok(())
+        }
+        failure => Err(failure),
+    }
 }
 
 /// Opens the accounts of a store. Their times are the machine's, not the market's.

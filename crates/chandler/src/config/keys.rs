@@ -28,6 +28,8 @@ const RETENTION_DAYS_MAX: u32 = 36_500;
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
+/// A terabyte, as a cache.
+const UPLOAD_MB_MAX: u32 = CACHE_MB_MAX;
 /// Sixteen gigabytes of answers for one account are a mistake.
 const UNSENT_MB_MAX: u32 = 16 << 10;
 
@@ -307,6 +309,13 @@ keys! {
         statement_font: String, of settings.statement_font, {
             flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
             help: "A font file for Chinese in statements as PDF",
+        }
+        /// The largest file that operators may send to be imported, in MiB. Files are kept beside the store for a day; four of the largest size
+        /// fit at once (docs/importing.md).
+        upload_mb: Mebibytes, of settings.upload_bytes, {
+            flag: "upload-mb", variable: "CHANDLER_UPLOAD_MB", value: "N",
+            help: "The largest file that may be sent to be imported, in MiB",
+            range: 1..=UPLOAD_MB_MAX,
         }
     }
 

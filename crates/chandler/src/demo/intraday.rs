@@ -2,6 +2,7 @@ use std::ops::Range;
 
 use market::{Candle, Candles, Market, Price, Segment, Session, Timestamp, Turnover, Venue};
 
+use super::course::{Course, bridge};
 use super::random::Random;
 use super::securities::DemoSecurity;
 use super::walk::{DayPlan, day_key};
@@ -80,10 +81,9 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
     let regular: i32 =
         day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
     let halt = halt(security, plan, &mut random, regular);
-    // A thin day has fewer minutes than lots, so that each minute can show one.
-    let room = (plan.volume / security.lot_size) as f64 / 2.0 / f64::from(regular.max(1));
+    // A thin day has fewer minutes than lots, so that each minute can show one; the first and the last are always there.
+    let room = ((plan.volume / security.lot_size) as f64 / 2.5 - 2.0).max(0.0) / f64::from(regular.max(1));
     let chance = if security.is_index() { 1.0 } else { security.model.minute_chance.min(room) };
-    let liquid = chance > 0.9;
 
     let mut minutes = Vec::with_capacity(1024);
     let mut elapsed = 0;
@@ -98,7 +98,9 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
         if session == Session::Intraday {
             let (first, last) = (elapsed == 0, elapsed == regular - 1);
             let closing = last && tail > 0;
-            let traded = (liquid && (first || last)) || (draw < chance && !halt.contains(&elapsed));
+            // However thin the day, the auctions have their trades. Without them nobody could tell a quiet beginning from a file that
+            // begins late.
+            let traded = first || last || (draw < chance && !halt.contains(&elapsed));
             let weight = profile(elapsed, regular, security.region.market(), closing);
             let complete = time + if closing { i64::from(tail) * 60 } else { 60 };
             elapsed += 1;
@@ -111,14 +113,6 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
                 minutes.push(Minute { time, complete: time + 60, session, weight: 1.0 });
             }
         }
-    }
-    // However thin the day, somebody has traded, or there would be no day.
-    if !minutes.iter().any(|m| m.session == Session::Intraday)
-        && let Some((time, slot)) = day.minutes().find(|(_, slot)| slot.segment.session == Session::Intraday)
-    {
-        let minute =
-            Minute { time: time.0, complete: time.0 + 60, session: slot.segment.session, weight: 1.0 };
-        minutes.insert(minutes.partition_point(|m| m.time < minute.time), minute);
     }
     minutes
 }
@@ -164,54 +158,24 @@ fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes
     let DayPlan { open, high, low, close, volume, .. } = *plan;
     let mut random = Random::keyed(security.symbol, 4, day_key(plan.date));
     let count = minutes.len();
-    let at_high = turning_point(&mut random, count);
-    // Two different minutes, where there are two.
-    let at_low = match turning_point(&mut random, count) {
-        same if same == at_high => (same + 1) % count.max(1),
-        other => other,
-    };
-    let (first, first_price, second, second_price) =
-        if at_high < at_low { (at_high, high, at_low, low) } else { (at_low, low, at_high, high) };
-
+    let course = Course::draw(&mut random, plan, count);
     let lots = ((volume as f64 * SHARE_IN_MINUTES) as i64 / security.lot_size - count as i64).max(0);
     let weights: Vec<f64> =
         minutes.iter().map(|m| m.weight * (0.35 + 1.3 * random.unit() * random.unit())).collect();
     let weight: f64 = weights.iter().sum();
 
-    let step = (high - low) as f64 * 0.6 / (count as f64).sqrt();
-    // The path itself is finer than the ticks: rounded at every step, a quiet stock would never move.
-    let mut path = open as f64;
-    for (index, (minute, share)) in minutes.iter().zip(&weights).enumerate() {
-        let (target, remaining) = match index {
-            _ if index < first => (first_price, first - index + 1),
-            _ if index < second => (second_price, second - index + 1),
-            _ => (close, count - index),
-        };
-        let start = if index == 0 { open } else { quote(&mut random, security, path).clamp(low, high) };
-        path = bridge(&mut random, path, target, remaining, step).clamp(low as f64, high as f64);
+    let ends = course.values.windows(2);
+    for (index, ((minute, share), ends)) in minutes.iter().zip(&weights).zip(ends).enumerate() {
+        let &[before, after] = ends else { continue };
+        let start = if index == 0 { open } else { quote(&mut random, security, before).clamp(low, high) };
         let end =
-            if index + 1 == count { close } else { quote(&mut random, security, path).clamp(low, high) };
-        let (up, down) = wicks(&mut random, security, start, end, step);
-        let top = if index == at_high { high } else { up.min(high) };
-        let bottom = if index == at_low { low } else { down.max(low) };
+            if index + 1 == count { close } else { quote(&mut random, security, after).clamp(low, high) };
+        let (up, down) = wicks_within(&mut random, security, (start, end), course.step, (low, high));
+        let top = if index == course.at_high { high } else { up };
+        let bottom = if index == course.at_low { low } else { down };
         let traded = if volume == 0 { 0 } else { 1 + (lots as f64 * share / weight) as i64 };
         sink.push(minute, [start, top, bottom, end], traded * security.lot_size);
     }
-}
-
-/// The minute of an extreme: half of them lie near the open or the close.
-fn turning_point(random: &mut Random, count: usize) -> usize {
-    let near_an_end = random.chance(0.5);
-    let place = random.below(if near_an_end { count.div_ceil(5) } else { count }.max(1));
-    if near_an_end && random.chance(0.5) { count.saturating_sub(place + 1) } else { place }
-}
-
-/// One step of a random walk that is to arrive at a target in `remaining` steps.
-fn bridge(random: &mut Random, from: f64, target: i64, remaining: usize, step: f64) -> f64 {
-    let remaining = remaining.max(1) as f64;
-    let pull = (target as f64 - from) / remaining;
-    let spread = ((remaining - 1.0) / remaining).sqrt();
-    from + pull + random.normal() * step * spread
 }
 
 /// What is paid when a share is worth `value`: trades bounce between the bid and the ask.
@@ -226,6 +190,27 @@ fn wicks(random: &mut Random, security: &DemoSecurity, start: i64, end: i64, ste
     let top = security.snap(start.max(end) as f64 + up * up * step);
     let bottom = security.snap(start.min(end) as f64 - down * down * step);
     (top.max(start.max(end)), bottom.min(start.min(end)))
+}
+
+/// The highest and lowest price of a minute inside the day's extremes. A wick becomes shorter where there is little room: cut off, it
+/// would end at the day's high in a dozen minutes.
+fn wicks_within(
+    random: &mut Random,
+    security: &DemoSecurity,
+    (start, end): (i64, i64),
+    step: f64,
+    (low, high): (i64, i64),
+) -> (i64, i64) {
+    let (up, down) = (random.unit(), random.unit());
+    let step = step.max(0.8 * security.tick(start) as f64);
+    let (top, bottom) = (start.max(end), start.min(end));
+    let shortened = |wick: f64, room: i64| match room {
+        0 => 0.0,
+        _ => room as f64 * wick / (room as f64 + wick),
+    };
+    let highest = security.snap(top as f64 + shortened(up * up * step, high - top));
+    let lowest = security.snap(bottom as f64 - shortened(down * down * step, bottom - low));
+    (highest.clamp(top, high), lowest.clamp(low, bottom))
 }
 
 /// Extended hours: a quiet walk, to a target where there is one.
@@ -246,7 +231,7 @@ fn extended(
     let (mut path, mut price) = (from as f64, from);
     for (index, minute) in minutes.iter().enumerate() {
         path = match target {
-            Some(target) => bridge(&mut random, path, target, minutes.len() - index, step),
+            Some(target) => bridge(&mut random, path, target as f64, minutes.len() - index, step),
             None => path + random.normal() * step,
         };
         let end = security.snap(path);

@@ -1,10 +1,11 @@
 //! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
-//! decades of daily candles, two years of minutes, dividends, splits, suspensions and thin days.
+//! decades of daily candles, two years of minutes, dividends, splits, suspensions, halts, thin days and single trades.
 //!
 //! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
 //! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
-//! `walk.rs` draws the days and `intraday.rs` the minutes inside them.
+//! `walk.rs` draws the days, `intraday.rs` the minutes inside them and `course.rs` the way that these take.
 
+mod course;
 mod events;
 mod intraday;
 mod random;
@@ -28,6 +29,8 @@ use walk::{DayPlan, Walk};
 /// the days behind.
 const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
 const TRADE_DAYS: usize = 23;
+/// No suspension is longer.
+const DAYS_SOUGHT_MAX: usize = 30;
 /// How far minutes reach back.
 const MINUTE_YEARS: i64 = 2;
 
@@ -74,6 +77,26 @@ pub(crate) fn minutes<'a>(
         Some(batch)
     })
     .filter(|batch| !batch.is_empty())
+}
+
+/// The instant until which a security is made at `now`: the open, while its market is in regular hours. One that ended in the middle of a
+/// day would have a gap on the coverage page a minute later.
+pub(crate) fn made_until(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Timestamp {
+    let venue = venue_of(security, venues);
+    let Some(day) = venue.day(venue.zone().date(now)) else { return now };
+    let regular = day.segments.iter().find(|segment| segment.session == Session::Intraday);
+    match regular.map(|segment| day.at(segment.start)) {
+        Some(open) if open < now && now < venue.day_end(day.date) => open,
+        _ => now,
+    }
+}
+
+/// The last day that a security made at `now` has: its regular hours are over, and it was traded.
+pub(crate) fn last_day(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Option<Date> {
+    let venue = venue_of(security, venues);
+    let before = |day: &Date| venue.calendar().on_or_before(day.yesterday().ok()?);
+    let days = std::iter::successors(venue.calendar().on_or_before(venue.zone().date(now)), before);
+    days.take(DAYS_SOUGHT_MAX).find(|day| venue.day_end(*day) <= now && !security.suspended(*day))
 }
 
 /// Whether there are single trades of a security.

@@ -140,7 +140,8 @@ fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
             match (header("x-quota-used"), header("x-quota-limit"), header("x-quota-reset")) {
                 (Some(used), Some(limit), Some(reset)) => anyhow::anyhow!(
                     "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, the next month begins on \
-                     {reset}; `chandler quota --server {server}` lists them"
+                     {reset}; `chandler quota --server {server}` lists them{}",
+                    session.lifting()
                 )
                 .into(),
                 _ => session.told(error),

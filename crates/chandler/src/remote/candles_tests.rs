@@ -171,7 +171,8 @@ fn between_pages_it_waits_as_it_is_told_and_before_the_first_it_says_so() {
     let refuses = Server { lets_in: Mutex::new(0), ..server(2_000) };
     let Outcome { gathered, pauses, .. } = ask(refuses, "700.HK", 2_000);
     let text = gathered.unwrap_err().to_string();
-    assert!(text.contains("too fast") && text.ends_with("try again in 7 s"), "{text}");
+    assert!(text.contains("too fast") && text.contains("try again in 7 s; "), "{text}");
+    assert!(text.contains("chandler account set NAME --unlimited"), "{text}");
     assert_eq!(pauses, [0; 0]);
 }
 
@@ -185,7 +186,7 @@ fn ctrl_c_ends_it_before_the_next_page() {
 #[test]
 fn refusals_say_what_to_do() {
     let text = ask(server(1), "8.HK", 1).gathered.unwrap_err().to_string();
-    for part in ["100 of 100 securities", "2026-12-01", "301607", "chandler quota --server"] {
+    for part in ["100 of 100 securities", "2026-12-01", "301607", "chandler quota --server", "--unlimited"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
     let text = ask(server(1), "70.HK", 1).gathered.unwrap_err().to_string();

@@ -21,6 +21,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
 /// A token that expires sooner is renewed first, however long it was valid.
 const RENEW_BEFORE_S: i64 = 300;
 const MESSAGE_CHARS_MAX: usize = 300;
+/// What a server says of minutes from before the floors of an account.
+const BELOW_FLOOR: &str = "out of minute kline begin date";
 /// Rows of one page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
 
@@ -196,11 +198,26 @@ impl Session {
                 .into(),
                 None => anyhow!("{server}: {error}: run `chandler login`").into(),
             },
-            ApiError::Refused { status: 429, ref headers, .. } => match headers.number("retry-after") {
-                Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s").into(),
-                None => anyhow!("{server}: {error}: try again later").into(),
-            },
+            ApiError::Refused { status: 429, ref headers, .. } => {
+                let lifting = self.lifting();
+                match headers.number("retry-after") {
+                    Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s{lifting}").into(),
+                    None => anyhow!("{server}: {error}: try again later{lifting}").into(),
+                }
+            }
+            ApiError::Refused { ref message, .. } if message.contains(BELOW_FLOOR) => {
+                anyhow!("{server}: {error}{}", self.lifting()).into()
+            }
             error => anyhow!("{server}: {error}").into(),
+        }
+    }
+
+    /// How the limits of an account are lifted, for whoever may do that: at a server on this machine.
+    pub(crate) fn lifting(&self) -> &'static str {
+        if self.url.is_loopback() {
+            "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
+        } else {
+            ""
         }
     }
 }

@@ -71,11 +71,11 @@ fn terms_are_kept_as_they_were_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"api_date":null,"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false}"#
+        r#"{"api_date":null,"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false,"unlimited":false}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"api_date":"2024-08-01","connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false}"#
+        r#"{"api_date":"2024-08-01","connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false,"unlimited":false}"#
     );
     let table = world.ok(&["account", "list"]);
     assert!(
@@ -122,7 +122,13 @@ fn mistakes_are_told_in_a_line() {
         (&["account", "create", "bob", "--floors", "old"], 2, "published"),
         (&["account", "create", "bob", "--url", "ftp://x"], 2, "http://127.0.0.1:8080"),
         (&["account", "create", ""], 2, "empty"),
-        (&["account", "create", "bob", "--store", "sqlite:elsewhere"], 1, "no store at"),
+        (&["account", "show", "bob", "--store", "sqlite:elsewhere"], 1, "no store at"),
+        (
+            &["account", "show", "bob", "--store", "sqlite:store"],
+            1,
+            "`chandler --store sqlite:store account list`",
+        ),
+        (&["account", "create", "bob", "--quota", "100001", "--store", "sqlite:elsewhere"], 2, "100000"),
     ] {
         let (found, stderr) = world.fails(arguments);
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
@@ -131,4 +137,41 @@ fn mistakes_are_told_in_a_line() {
     assert!(!world.path("elsewhere").exists());
     assert_eq!(world.run(&["account", "create", "bob", "--level", "7"]).code, Some(2));
     assert!(world.ok(&["account", "list"]).contains("there are no accounts"));
+}
+
+#[test]
+fn the_first_account_creates_the_store() {
+    let world = World::new();
+    let ran = world.run(&["account", "create", "me", "--unlimited"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // A hint names the store: in another one the import would fill something else.
+    let store = format!("sqlite:{}", world.path("store").display());
+    assert!(ran.stderr.contains(&format!("chandler --store {store} import FILES")), "{}", ran.stderr);
+    assert_eq!(world.run(&["account", "create", "you"]).stderr, "");
+    // Candles that are gone are lost, and not created anew.
+    std::fs::remove_file(world.path("store/candles.db")).unwrap();
+    let (code, stderr) = world.fails(&["account", "create", "they"]);
+    assert!(code == 1 && stderr.contains("there is no store"), "{stderr}");
+}
+
+#[test]
+fn one_word_lifts_every_limit() {
+    let world = world();
+    let created = world.json(&["account", "create", "me", "--unlimited", "--level", "2"]);
+    let terms = |account: &serde_json::Value| {
+        ["unlimited", "quota", "rate", "connections", "floors", "own_level"]
+            .map(|name| account["terms"][name].to_string())
+    };
+    assert_eq!(terms(&created), ["true", "100000", "\"unlimited\"", "1000", "\"none\"", "2"]);
+    let off = world.json(&["account", "set", "me", "--unlimited=off"]);
+    assert_eq!(terms(&off), ["false", "400", "\"60/30\"", "10", "null", "2"]);
+    let shown = world.ok(&["account", "set", "me", "--unlimited"]);
+    assert!(shown.contains("unlimited (rate, quota, connections, floors)"), "{shown}");
+    for arguments in [
+        &["account", "create", "you", "--unlimited", "--quota", "7"][..],
+        &["account", "set", "me", "--unlimited", "--rate", "60/30"],
+        &["account", "set", "me", "--unlimited=perhaps"],
+    ] {
+        assert_eq!(world.run(arguments).code, Some(2), "{arguments:?}");
+    }
 }

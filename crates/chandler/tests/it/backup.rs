@@ -102,7 +102,7 @@ fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_th
              alter table security drop column series_count; alter table security drop column action_count;
              alter table block_index drop column next_at; alter table block_index drop column tail;
              alter table block_index drop column seal; drop table adjustment; drop table margin;
-             drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
+             drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
              alter table security drop column trade_day_count; delete from counter where name = 'trade';
              alter table security drop column kind; alter table security drop column delisted_on;
              alter table corporate_action drop column pay_date; delete from migration where version > 1",

@@ -44,13 +44,13 @@ fn days_and_minutes_in_one_file_are_refused() {
 }
 
 #[test]
-fn five_minute_candles_are_refused() {
+fn ten_minute_candles_are_refused() {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
-    for minute in (0..150).step_by(5) {
+    for minute in (0..150).step_by(10) {
         text +=
             &format!("700.HK,2026-11-13 {:02}:{:02},1,1,1,1,1\n", 9 + (30 + minute) / 60, (30 + minute) % 60);
     }
-    refused("five.csv", text, &["five.csv", "5-minute"]);
+    refused("ten.csv", text, &["ten.csv", "10-minute"]);
 }
 
 #[test]

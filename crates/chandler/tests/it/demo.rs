@@ -15,6 +15,12 @@ fn the_demo_draws_a_market_and_is_made_once() {
     assert_eq!(second.stdout, first.stdout);
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.ok(&["quarantine"]), "nothing is quarantined\n");
+    for security in world.json(&["coverage"]).as_array().unwrap() {
+        let summary = &security["summary"];
+        for missing in ["daily_missing", "minutes_not_loaded", "minutes_unknown"] {
+            assert_eq!(summary[missing], 0, "{security}");
+        }
+    }
     let quiet = world.run(&["demo", "-q", "--again"]);
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
     a_served_demo_keeps_its_account(&world);
@@ -35,6 +41,12 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let second = served(world);
     assert_eq!(credentials(&second), credentials(&first));
     it_has_traded(world);
+    // Written once, although it was served twice.
+    assert_eq!(world.json(&["topic", "list"]).as_array().unwrap().len(), 3);
+    let lists = world.json(&["watchlist", "list", "--account", "demo"]);
+    let groups: Vec<&str> =
+        lists["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    assert!(groups.contains(&"Candles") && groups.contains(&"烛"), "{lists}");
     let accounts = world.json(&["account", "list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1);
     assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));

@@ -416,3 +416,47 @@ fn trades_are_imported_shown_and_written_again() {
     assert_eq!(minutes["candlesticks"].as_array().unwrap().len(), 2, "{minutes}");
     assert!(world.ok(&["check"]).contains("and 3 trades in "));
 }
+
+/// Five minutes in, fifteen out, and minutes take over where they come.
+#[test]
+fn a_five_minute_file_is_kept_as_such_and_answers_its_multiples() {
+    let row = |minute: u32, volume: u32| {
+        format!("700.HK,2026-11-13 {:02}:{:02},10,11,9,10,{volume}\n", minute / 60, minute % 60)
+    };
+    let header = "symbol,time,open,high,low,close,volume\n";
+    let fives: String = (570..720).chain(780..960).step_by(5).map(|minute| row(minute, 5)).collect();
+    let world = World::new();
+    world.write("fives.csv", format!("{header}{fives}700.HK,2026-11-13 10:02,10,11,9,10,5\n"));
+    let told = world.ok(&["import", "fives.csv"]);
+    assert!(told.contains("taken as 5-minute candles, a guess"), "{told}");
+    assert!(told.contains("not the start of a 5-minute candle"), "{told}");
+    let all = world.json(&["inspect"]);
+    assert_eq!((all.as_array().unwrap().len(), &all[0]["series"]), (1, &"700.HK/own5m".into()));
+    let volumes = |period: &str| -> Vec<u64> {
+        let answer = world.json(&["kline", "700.HK", "--period", period, "-n", "2"]);
+        let candles = answer["candlesticks"].as_array().unwrap().clone();
+        candles.iter().map(|candle| candle["volume"].as_u64().unwrap()).collect()
+    };
+    assert_eq!((volumes("5m"), volumes("15m"), volumes("60m")), (vec![5, 5], vec![15, 15], vec![60, 60]));
+    let empty = world.run(&["kline", "700.HK", "--period", "1m", "-n", "2"]);
+    assert!(
+        empty
+            .stderr
+            .contains("no one-minute candles of 700.HK are stored; 5m candles are the finest there are"),
+        "{}",
+        empty.stderr
+    );
+    let day = world.json(&["coverage", "700.HK", "--all"])["days"][0].clone();
+    assert_eq!((&day["period"], &day["minutes"], &day["expected"]), (&"5m".into(), &330.into(), &331.into()));
+    let exported = world.ok(&["export", "--period", "30m"]);
+    assert_eq!(exported.lines().count(), 12, "{exported}");
+    // Said outright, nothing is guessed; and the same rows are what is there.
+    let again = world.json(&["import", "--again", "--period", "5m", "fives.csv"]);
+    assert_eq!((&again["files"][0]["unchanged"], &again["files"][0]["added"]), (&66.into(), &0.into()));
+    let minutes: String = (570..720).chain(780..960).map(|minute| row(minute, 2)).collect();
+    world.write("minutes.csv", format!("{header}{minutes}"));
+    let told = world.ok(&["import", "minutes.csv"]);
+    assert!(told.contains("700.HK has candles of 1m and 5m over the same time"), "{told}");
+    assert_eq!((volumes("5m"), volumes("15m")), (vec![10, 10], vec![30, 30]));
+    assert_eq!(world.json(&["check"])["damage"].as_array().unwrap().len(), 0);
+}

@@ -64,6 +64,22 @@ fn a_password_comes_from_a_pipe_and_is_shown_nowhere() {
 }
 
 #[test]
+fn a_link_is_passed_on_and_sets_the_password_once() {
+    let world = world();
+    let told = world.ok(&["account", "password", "ann", "--link", "--url", "https://charts.example"]);
+    let address = told.lines().next().unwrap();
+    let token = address.strip_prefix("https://charts.example/password?link=").unwrap();
+    let password = Secret::new(PASSWORD.to_owned());
+    let set = || accounts(&world).set_password_by_link(token, &password, HERE, moment()).is_ok();
+    assert!(set() && signs_in(&world, PASSWORD) && !set());
+    let audit = world.ok(&["audit"]);
+    assert!(audit.contains("password.link.issued") && !audit.contains(token), "{audit}");
+    world.ok(&["account", "revoke", "ann"]);
+    let ran = world.run(&["account", "password", "ann", "--link"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("is revoked"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_bad_password_is_refused_and_not_repeated() {
     let world = world();
     let long = "x".repeat(1_025);

@@ -433,7 +433,6 @@ fn what_keeps_a_server_from_starting_is_told_in_a_line() {
         (&["serve", "--config", "unknown.toml"], 1, &["unknown.toml", "line 2", "port"]),
         (&["serve", "--config", "wrong.toml"], 1, &["wrong.toml", "line 2"]),
         (&["serve", "--config", "binary.toml"], 2, &["binary.toml"]),
-        (&["serve", "--store", "sqlite:elsewhere"], 1, &["elsewhere", "import", "chandler demo"]),
     ] {
         let (found, stderr) = world.fails(arguments);
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
@@ -441,5 +440,25 @@ fn what_keeps_a_server_from_starting_is_told_in_a_line() {
             assert!(stderr.contains(word), "{arguments:?}: {word:?} is not in {stderr:?}");
         }
     }
-    assert!(!world.path("elsewhere").exists());
+}
+
+#[test]
+fn a_server_without_a_store_creates_an_empty_one() {
+    let world = World::new();
+    let mut process = Process::start(&world, &[]);
+    let (at, _) = process.ready();
+    let account = world.json(&["account", "create", "me"]);
+    let token = account["access_token"].as_str().unwrap();
+    let listed = http(
+        at,
+        &format!(
+            "GET /v1/securities HTTP/1.1\r\nhost: test\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+        ),
+    );
+    assert!(listed.contains("\"store_is_empty\":true"), "{listed}");
+    let (code, _, err) = process.stop("TERM");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("created an empty store at"), "{err}");
+    // Not a terminal: what is printed may be kept, and a link would be kept with it.
+    assert!(!err.contains("/signin/once"), "{err}");
 }

@@ -18,6 +18,7 @@ fn one_compiler_is_named_everywhere() {
     for (file, words) in [
         ("packaging/docker/Dockerfile", format!("FROM rust:{channel}-")),
         (".github/workflows/ci.yml", format!("image: rust:{channel}-")),
+        (".github/workflows/release.yml", format!("image: rust:{channel}-")),
         ("README.md", format!("Rust ({oldest} or newer")),
     ] {
         assert!(read(file).contains(&words), "{file} does not say {words:?}");

@@ -9,23 +9,27 @@ use super::{JudgeContext, Stamp};
 use crate::Problem;
 use crate::time::DAY;
 
-/// Every clock period that is served but the minute itself, shortest first.
-fn longer() -> impl Iterator<Item = (Period, u16)> {
-    Period::all().filter_map(|period| match period {
-        Period::Clock(minutes) if minutes != Minutes::ONE => Some((period, minutes.get())),
+/// Every clock period that is served and made of several candles of a length, shortest first, with how many.
+fn longer(base: Minutes) -> impl Iterator<Item = (Period, u16)> {
+    Period::all().filter_map(move |period| match period {
+        Period::Clock(minutes) if minutes > base && minutes.get() % base.get() == 0 => {
+            Some((period, minutes.get() / base.get()))
+        }
         _ => None,
     })
 }
 
-pub(super) fn candidates() -> Vec<Candidate> {
-    longer().map(|(period, minutes)| Candidate::of_minutes(period, f64::from(minutes))).collect()
+pub(super) fn candidates(base: Minutes) -> Vec<Candidate> {
+    longer(base).map(|(period, times)| Candidate::of_minutes(period, f64::from(times))).collect()
 }
 
-/// Steps inside a day, in minutes of trading: the lunch break is none, and a night says nothing.
-pub(super) fn steps(stamps: &[i64], venue: &Venue) -> Vec<Step> {
-    let lengths: Vec<i64> = longer().map(|(_, minutes)| i64::from(minutes)).collect();
+/// Steps inside a day, in minutes of trading: the lunch break is none, and a night says nothing. `base` is the shortest that
+/// they may be.
+pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
+    let shortest = i64::from(base.get()) * 60;
+    let lengths: Vec<i64> = longer(base).map(|(_, times)| i64::from(times) * shortest / 60).collect();
     let of_seconds = |seconds: i64| {
-        if seconds == 60 {
+        if seconds == shortest {
             return Step { shortest: true, ..Step::default() };
         }
         let mut step = Step::default();
@@ -71,6 +75,24 @@ pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> R
         }
         _ => Ok(()),
     }
+}
+
+/// Whether rows are as near to each other as candles of a length are: a good part of the steps is exactly one of them, and on
+/// average a step is no longer than two.
+pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> bool {
+    let length = i64::from(length.get()) * 60;
+    let (mut one, mut count, mut sum) = (0i64, 0i64, 0i64);
+    for rows in rows.chunk_by(|a, b| a.symbol == b.symbol) {
+        let Some(symbol) = rows.first().map(|row| row.symbol) else { continue };
+        let mut stamps: Vec<i64> = rows.iter().map(|row| row.local).collect();
+        stamps.dedup();
+        for seconds in traded_seconds(&stamps, context.venue(symbol)) {
+            one += i64::from(seconds == length);
+            count += 1;
+            sum += seconds;
+        }
+    }
+    one * 3 >= count && sum <= 2 * length * count
 }
 
 /// The trading hours of the day being looked at: rows come day after day.

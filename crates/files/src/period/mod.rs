@@ -11,7 +11,7 @@ mod minutes;
 mod watch;
 mod weigh;
 
-use market::{Grain, Market, Period, Span, Symbol, Timestamp, Venue, Venues};
+use market::{Grain, Market, Minutes, Period, Span, Symbol, Timestamp, Venue, Venues};
 
 use crate::Problem;
 use crate::time::DAY;
@@ -78,10 +78,7 @@ impl JudgeContext<'_> {
 
 /// Which grain holds candles of a period. The others are made from these, and a file of them is refused.
 pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
-    [Grain::Minute, Grain::Day]
-        .into_iter()
-        .find(|grain| grain.period() == period)
-        .ok_or(Problem::OtherPeriod(period))
+    Grain::of_rows(period).ok_or(Problem::OtherPeriod(period))
 }
 
 /// Judges rows; they are sorted on the way.
@@ -94,9 +91,7 @@ pub(crate) fn judge(
     match stamps {
         Stamps::Dates => judge_as(rows, &days::CANDIDATES, Period::DAY, context, days::steps),
         Stamps::Times => {
-            minutes::refuse_day_rows(rows, context)?;
-            minutes::refuse_seconds(rows)?;
-            let judged = judge_as(rows, &minutes::candidates(), Period::MINUTE, context, minutes::steps)?;
+            let judged = judge_times(rows, context)?;
             if let JudgedBy::Default { .. } = judged.by {
                 minutes::refuse_odd_lengths(rows, context)?;
                 // Without a step inside a day, the days themselves may say what the rows are.
@@ -104,9 +99,37 @@ pub(crate) fn judge(
                     return one_a_day(rows, context);
                 }
             }
+            if let Period::Clock(length) = judged.period
+                && length != Minutes::ONE
+                && importable(judged.period).is_ok()
+            {
+                confirm(rows, length, context)?;
+            }
             Ok(judged)
         }
     }
+}
+
+/// Judges sorted rows with times of day against candles of a minute.
+fn judge_times(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
+    minutes::refuse_day_rows(rows, context)?;
+    minutes::refuse_seconds(rows)?;
+    judge_against(rows, Minutes::ONE, context)
+}
+
+/// Judges sorted rows against candles of a length: whether they have it, or a multiple of it.
+fn judge_against(rows: &[Stamp], base: Minutes, context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
+    let steps = |stamps: &[i64], venue: &Venue| minutes::steps(stamps, venue, base);
+    judge_as(rows, &minutes::candidates(base), Period::Clock(base), context, steps)
+}
+
+/// A coarse period that can be imported must be what the rows have, not what their own period is a multiple of: hours are
+/// whole half hours apart as well. Nor may a part of them have a longer one.
+fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<(), Problem> {
+    let period = Period::Clock(length);
+    let is_it =
+        minutes::are_near(rows, length, context) && judge_against(rows, length, context)?.period == period;
+    if is_it { Ok(()) } else { Err(Problem::UnsurePeriod(period)) }
 }
 
 /// Rows that stand once a day at one and the same time are candles of days or longer, stamped with an hour.
@@ -118,9 +141,6 @@ fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, 
         period => Err(Problem::OtherPeriod(period)),
     }
 }
-
-/// The steps of one symbol's stamps, ascending and distinct.
-type StepsOf = fn(&[i64], &Venue) -> Vec<Step>;
 
 /// What the steps of one symbol said.
 struct Finding {
@@ -136,7 +156,8 @@ fn judge_as(
     candidates: &[Candidate],
     base: Period,
     context: JudgeContext<'_>,
-    steps_of: StepsOf,
+    // Of one symbol's stamps, ascending and distinct.
+    steps_of: impl Fn(&[i64], &Venue) -> Vec<Step>,
 ) -> Result<JudgedPeriod, Problem> {
     let mut findings = Vec::new();
     let mut all = Tally::new(candidates);

@@ -1,8 +1,8 @@
 //! The rows behind the sample: each further stretch of a file has to say the same period, or nothing.
 
-use market::{Period, Symbol, Timestamp, Venues};
+use market::{Minutes, Period, Symbol, Timestamp, Venues};
 
-use super::{JudgeContext, Stamp, Stamps, date_text, judge};
+use super::{JudgeContext, JudgedBy, Stamp, Stamps, date_text, judge, judge_against, judge_times};
 use crate::Problem;
 
 /// Rows judged together, as many as a sample has.
@@ -40,10 +40,14 @@ impl Watch {
         let seen = self.rows.drain(..);
         let mut rows: Vec<Stamp> =
             seen.map(|(symbol, at)| Stamp { symbol, local: context.local(symbol, at) }).collect();
-        let period = match judge(&mut rows, stamps, context) {
+        let judged = match self.period {
+            Period::Clock(length) if length != Minutes::ONE => judge_coarse(&mut rows, length, context),
+            _ => judge(&mut rows, stamps, context).map(|judged| judged.period),
+        };
+        let period = match judged {
             // Few rows of a thin symbol may well stand at one time of day; the sample has decided about that.
             Err(Problem::OneTimeOfDay) => return Ok(()),
-            judged => judged?.period,
+            judged => judged?,
         };
         match (rows.first(), rows.iter().map(|row| row.local).max()) {
             (Some(first), Some(last)) if period != self.period => Err(Problem::MixedPeriods {
@@ -55,4 +59,17 @@ impl Watch {
             _ => Ok(()),
         }
     }
+}
+
+/// What rows of a coarse file say: its own length, unless their steps speak for another. Candles may be missing as they like.
+fn judge_coarse(rows: &mut [Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<Period, Problem> {
+    rows.sort_unstable();
+    let judged = judge_times(rows, context)?;
+    if judged.by == JudgedBy::Steps
+        && let Period::Clock(other) = judged.period
+        && other.get() % length.get() != 0
+    {
+        return Ok(judged.period);
+    }
+    Ok(judge_against(rows, length, context)?.period)
 }

@@ -93,7 +93,7 @@ fn times_are_read_in_many_forms() {
              2024-07-02T00:00:00Z -> Day 2024-07-02T04:00:00Z
                        2024-02-30 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                  2024-07-02 25:00 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                       02/07/2024 -> refused: dates like 2/7/2024 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+                       02/07/2024 -> refused: line 2: dates like 2/7/2024 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
                         yesterday -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                                   -> rejected: time is empty
               9999999999999999999 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format

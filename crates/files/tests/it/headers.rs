@@ -126,7 +126,7 @@ fn a_table_is_recognised_by_its_header() {
         "hello"
             -> unknown header: found "hello"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
         "2024-01-02,1,2,3,4"
-            -> unknown header: found "2024-01-02,1,2,3,4"; missing time, open, high, low, close (the first line looks like a row; it should name the columns); name the columns with --map, like --map time=when,close=last
+            -> line 1: there is no header, and the numbers are not in the order open, high, low, close; name the columns with --columns, like --columns date,open,high,low,close,volume
     "#]].assert_eq(&table);
 }
 

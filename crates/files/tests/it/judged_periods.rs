@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use expect_test::expect;
 use files::{JudgedBy, Table};
-use market::{Date, DateSpan, Market, Minutes, Period, Session, Span, Venue, Venues};
+use market::{Date, DateSpan, Grain, Market, Minutes, Period, Session, Span, Venue, Venues};
 
 use crate::common::{open, options, refusal_of, venues};
 
@@ -169,6 +169,11 @@ fn table(rows: Vec<(String, Period, Vec<String>)>, symbol: &str) -> String {
             // The one thing that must never happen.
             assert!(is_base || !found.starts_with(base), "{symbol} {name}, {oddity}: taken for {base}");
             assert!(!is_base || found == base, "{symbol} {name}, {oddity}: {found}");
+            let own = Grain::of_rows(period).filter(|grain| grain.is_own()).map(Grain::as_str);
+            assert!(
+                !found.starts_with("own") || Some(found.as_str()) == own,
+                "{symbol} {name}, {oddity}: {found}"
+            );
             outcomes.push(found);
         }
         outcomes.dedup();
@@ -242,19 +247,19 @@ fn minutes_and_longer_clock_periods_are_judged_in_every_markets_hours() {
                 2m end: refused: 2-minute
                 3m start: refused: 3-minute
                 3m end: refused: 3-minute
-                5m start: refused: 5-minute
-                5m end: refused: 5-minute
+                5m start: own5m
+                5m end: own5m
                 10m start: refused: 10-minute
                 10m end: refused: 10-minute
-                15m start: refused: 15-minute
-                15m end: refused: 15-minute
+                15m start: own15m
+                15m end: own15m
                 20m start: refused: 20-minute
                 20m end: refused: 20-minute
-                30m start: refused: 30-minute
-                30m end: refused: 30-minute
+                30m start: own30m
+                30m end: own30m
                 45m start: refused: 45-minute
                 45m end: refused: 45-minute, refused: 15-minute, refused: 45-minute, refused: 15-minute
-                60m start: refused: 60-minute
+                60m start: own60m
                 60m end: refused: 30-minute
                 120m start: refused: 120-minute, refused: 30-minute, refused: 120-minute, refused: 30-minute
                 120m end: refused: mixed
@@ -270,20 +275,20 @@ fn minutes_and_longer_clock_periods_are_judged_in_every_markets_hours() {
                 2m end: refused: 2-minute
                 3m start: refused: 3-minute
                 3m end: refused: 3-minute
-                5m start: refused: 5-minute
-                5m end: refused: 5-minute
+                5m start: own5m
+                5m end: own5m
                 10m start: refused: 10-minute
                 10m end: refused: 10-minute
-                15m start: refused: 15-minute
-                15m end: refused: 15-minute
+                15m start: own15m
+                15m end: own15m
                 20m start: refused: 20-minute
                 20m end: refused: 20-minute
-                30m start: refused: 30-minute
-                30m end: refused: 30-minute
+                30m start: own30m
+                30m end: own30m
                 45m start: refused: 45-minute
                 45m end: refused: 45-minute
-                60m start: refused: 60-minute
-                60m end: refused: 60-minute
+                60m start: own60m
+                60m end: own60m
                 120m start: refused: 120-minute
                 120m end: refused: 120-minute, refused: 30-minute, refused: 120-minute, refused: 30-minute
                 180m start: refused: 180-minute
@@ -298,20 +303,20 @@ fn minutes_and_longer_clock_periods_are_judged_in_every_markets_hours() {
                 2m end: refused: 2-minute
                 3m start: refused: 3-minute
                 3m end: refused: 3-minute
-                5m start: refused: 5-minute
-                5m end: refused: 5-minute
+                5m start: own5m
+                5m end: own5m
                 10m start: refused: 10-minute
                 10m end: refused: 10-minute
-                15m start: refused: 15-minute
-                15m end: refused: 15-minute
+                15m start: own15m
+                15m end: own15m
                 20m start: refused: 20-minute
                 20m end: refused: 20-minute
-                30m start: refused: 30-minute
-                30m end: refused: 30-minute
+                30m start: own30m
+                30m end: own30m
                 45m start: refused: 45-minute, refused: 15-minute
                 45m end: refused: 15-minute
-                60m start: refused: 60-minute
-                60m end: refused: 60-minute, refused: mixed
+                60m start: own60m
+                60m end: own60m, refused: mixed
                 120m start: refused: 120-minute
                 120m end: refused: mixed
                 180m start: refused: 120-minute
@@ -372,9 +377,9 @@ fn a_few_rows_are_taken_as_they_look_with_a_word_about_it() {
     }
     expect![[r#"
         1m: 1m | 1m | 1m | 1m | 1m | 1m
-        5m: 1m | 1m (or 5m) | 1m (or 5m) | 1m (or 5m) | refused: 5-minute | refused: 5-minute
-        15m: 1m | 1m (or 15m) | 1m (or 15m) | refused: 15-minute | refused: 15-minute | refused: 15-minute
-        60m: 1m | 1m (or 60m) | 1m (or 60m) | refused: 60-minute | refused: 60-minute | refused: 60-minute
+        5m: 1m | 1m (or 5m) | 1m (or 5m) | 1m (or 5m) | own5m | own5m
+        15m: 1m | 1m (or 15m) | 1m (or 15m) | own15m | own15m | own15m
+        60m: 1m | 1m (or 60m) | 1m (or 60m) | own60m | own60m | own60m
         day: 1d | 1d | 1d | 1d | 1d | 1d
         week: 1d | 1d (or week) | 1d (or week) | refused: weekly | refused: weekly | refused: weekly
         month: 1d | 1d (or month) | refused: monthly | refused: monthly | refused: monthly | refused: monthly
@@ -526,7 +531,8 @@ fn seconds_apart(step: usize) -> String {
 
 #[test]
 fn rows_that_are_seconds_apart_are_no_minutes() {
-    let message = "refused: rows are 10 seconds apart; Chandler stores 1-minute and daily candles";
+    let message =
+        "refused: rows are 10 seconds apart; the shortest candles that can be imported are those of a minute";
     assert_eq!(seconds_apart(10), message);
     assert_eq!(seconds_apart(30), message.replace("10", "30"));
     assert_eq!(seconds_apart(60), "1m");
@@ -540,7 +546,7 @@ fn hours_round_the_clock_are_hours_and_weeks_with_a_time_are_weeks() {
         (0..24).for_each(|hour| stamps.push(format!("2024-01-{day:02} {hour:02}:00:00")));
     }
     for symbol in ["AAPL.US", "700.HK"] {
-        assert_eq!(outcome(&text(symbol, &stamps)), "refused: 60-minute", "{symbol}");
+        assert_eq!(outcome(&text(symbol, &stamps)), "own60m", "{symbol}");
     }
     let venues = venues();
     for (market, symbol) in MARKETS {

@@ -1,4 +1,4 @@
-//! Minutes told from days, and everything else refused.
+//! Minutes told from days and from coarse candles, and everything else refused.
 
 use std::fmt::Write;
 
@@ -24,10 +24,10 @@ fn every(step: usize, until: usize, days: usize, symbols: &[&str]) -> String {
 
 #[test]
 fn longer_periods_are_refused_by_name() {
-    let message =
-        "looks like 5-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself";
-    for (step, name) in [(2, "2"), (3, "3"), (5, "5"), (15, "15"), (30, "30"), (60, "60")] {
-        let expected = format!("a.csv: {}", message.replace("5-", &format!("{name}-")));
+    for step in [2, 3, 10, 20] {
+        let expected = format!(
+            "a.csv: looks like {step}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
+        );
         let text = every(step, 960, 3, &["AAPL.US", "MSFT.US"]);
         assert_eq!(crate::common::refusal_of("a.csv", text.as_bytes(), &options()), expected, "{step}");
     }
@@ -38,14 +38,56 @@ fn five_minutes_are_seen_through_thousands_of_interleaved_symbols() {
     let names: Vec<String> = (0..12_000).map(|n| format!("T{n}.US")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = every(5, 590, 1, &names);
-    refusal(
+    assert_eq!(candles("a.csv", text.as_bytes(), &options()).grain(), Grain::Own5);
+}
+
+#[test]
+fn coarse_candles_are_recognised_and_called_a_guess() {
+    for (step, grain) in [(5, Grain::Own5), (15, Grain::Own15), (30, Grain::Own30), (60, Grain::Own60)] {
+        let text = every(step, 960, 3, &["AAPL.US", "MSFT.US"]);
+        let reader = candles("a.csv", text.as_bytes(), &options());
+        assert_eq!(reader.grain(), grain, "{step}");
+        let guess = format!(
+            "taken as {step}-minute candles, a guess from how far the rows are apart; pass --period to say what they are"
+        );
+        assert!(reader.notes().contains(&guess), "{step}: {:?}", reader.notes());
+        // Who says it is not told that it is a guess.
+        let said = candles("a.csv", text.as_bytes(), &ReadOptions { period: Some(grain), ..options() });
+        assert_eq!(said.grain(), grain, "{step}");
+        assert!(!said.notes().contains(&guess), "{step}");
+    }
+}
+
+#[test]
+fn hours_behind_five_minutes_are_not_taken_for_them() {
+    let fives = every(5, 960, 20, &["AAPL.US"]);
+    let hours = every(60, 960, 6, &["AAPL.US"]).replace("2024-01", "2024-02");
+    let message = crate::common::refusal_of(
         "a.csv",
-        &text,
+        (fives + hours.split_once('\n').unwrap().1).as_bytes(),
         &options(),
-        expect![
-            "a.csv: looks like 5-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself"
-        ],
     );
+    assert!(message.contains("5-minute and 60-minute candles are mixed"), "{message}");
+}
+
+/// Rows of a coarse file that were stamped with their ends; the last of a segment may be short.
+#[test]
+fn coarse_candles_stamped_with_their_ends_begin_where_they_began() {
+    let mut text = "symbol,time,open,high,low,close\n".to_owned();
+    for day in 2..5 {
+        for end in ["10:30", "11:30", "12:00", "14:00", "15:00", "16:00"] {
+            writeln!(text, "700.HK,2024-01-{day:02} {end},1,1,1,1").unwrap();
+        }
+    }
+    writeln!(text, "700.HK,2024-01-05 10:45,1,1,1,1").unwrap();
+    let options = ReadOptions { stamp: Some(files::Stamp::End), period: Some(Grain::Own60), ..options() };
+    let mut reader = candles("a.csv", text.as_bytes(), &options);
+    let batch = reader.next().unwrap().unwrap();
+    let times: Vec<String> = batch.rows.iter().take(6).map(|row| row.time.to_string()).collect();
+    let began = ["01:30", "02:30", "03:30", "05:00", "06:00", "07:00"];
+    assert_eq!(times, began.map(|clock| format!("2024-01-02T{clock}:00Z")));
+    let [odd] = batch.rejected.as_slice() else { panic!("{:?}", batch.rejected) };
+    assert_eq!(odd.reason, "no candle of this length ends at this time, unlike the other rows");
 }
 
 #[test]
@@ -77,7 +119,7 @@ fn weeks_and_months_are_refused() {
             day = day.tomorrow().unwrap();
         }
     }
-    let tail = "candles; Chandler stores 1-minute and daily candles and makes the rest itself";
+    let tail = "candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them";
     let refused = |text: &str| crate::common::refusal_of("a.csv", text.as_bytes(), &options());
     assert_eq!(refused(&weekly), format!("a.csv: looks like weekly {tail}"));
     assert_eq!(refused(&monthly), format!("a.csv: looks like monthly {tail}"));

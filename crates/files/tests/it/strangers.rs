@@ -107,7 +107,7 @@ fn dates_are_read_as_people_write_them() {
         25/11/2019 9:30                                     1m 2019-11-25T14:30:00Z
         25.11.2019                                          1d 2019-11-25T05:00:00Z
         25-11-2019 21:30:00                                 1m 2019-11-26T02:30:00Z
-        11/5/2019 9:30                                      refused: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+        11/5/2019 9:30                                      refused: line 2: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
         11/5/2019 9:30                 mdy                  1m 2019-11-05T14:30:00Z
         11/5/2019 9:30                 dmy                  1m 2019-05-11T13:30:00Z
         11/25/2019                     dmy                  rejected: time has day and month in another order than the file, unlike the other rows
@@ -161,7 +161,7 @@ fn the_whole_sample_says_which_number_is_the_month() {
         &file(&["11/5/2019", "11/6/2019"]),
         &options(),
         expect![
-            "700.HK.csv: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
+            "700.HK.csv: line 2: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
         ],
     );
     refusal(
@@ -169,7 +169,7 @@ fn the_whole_sample_says_which_number_is_the_month() {
         &file(&["11/5/2019", "11/13/2019", "13/11/2019"]),
         &options(),
         expect![
-            "700.HK.csv: some dates have the month first and some the day: pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
+            "700.HK.csv: some dates have the month first (line 3) and some the day (line 4): pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
         ],
     );
     let dmy = ReadOptions { time_format: Some(TimeFormat::Order(files::DateOrder::DayFirst)), ..options() };

@@ -118,7 +118,7 @@ fn columns_may_be_named_and_candles_stay_candles() {
     assert_eq!(read, "2 700.HK 2026-03-18T01:30:00Z 10.000000 100 Down \"U\"\n");
     let candles = b"time,open,high,low,close,price,volume\n2026-03-18,1,2,1,2,2,5\n2026-03-19,1,2,1,2,2,5\n";
     assert!(matches!(open("700.HK.csv", candles, &crate::common::options()), Ok(Table::Candles(_))));
-    let lame = b"time,open,high,low,price,volume\n2026-03-18,1,2,1,2,5\n";
+    let lame = b"time,open,high,low,volume\n2026-03-18,1,2,1,5\n";
     let error = open("700.HK.csv", lame, &crate::common::options()).unwrap_err().to_string();
     assert!(error.contains("missing close"), "{error}");
 }

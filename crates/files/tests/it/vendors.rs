@@ -73,7 +73,9 @@ fn yahoo_with_two_header_levels_names_its_ticker_inside() {
         "w.csv",
         wide,
         &ReadOptions::default(),
-        expect!["w.csv: several tickers side by side: save one file a ticker, or one row a ticker and time"],
+        expect![
+            "w.csv: line 2: the columns of AAPL lack open, low: in a table with symbols side by side each of them needs open, high, low and close"
+        ],
     );
 }
 
@@ -110,7 +112,7 @@ fn stooq_bulk_rows_say_ticker_and_period() {
         &format!("{header}AAPL.US,5,20240102,153500,1,2,1,2,3,0\n"),
         &ReadOptions::default(),
         expect![[
-            r#"aapl.us.txt: PER is "5": Chandler stores 1-minute and daily candles and makes the rest itself"#
+            r#"aapl.us.txt: PER is "5": of files with this column, only days (D) and minutes (1) can be imported"#
         ]],
     );
 }

@@ -7,12 +7,14 @@ use block::{Block, BlockError};
 use market::{Date, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
+use super::lane_days::{self, LaneDay};
 use super::{
     Extent, GapReason, begun_until, daily_gap, gaps, known_sources, last_complete_day, volumes, window,
     within,
 };
 use crate::as_of::AsOf;
-use crate::read::HistoryError;
+use crate::error::HistoryError;
+use crate::own::has_own;
 
 /// The coverage of one day of one security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,8 @@ struct Stored {
     extent: Extent,
     volumes: BTreeMap<Date, i64>,
     sources: Vec<ImportSource>,
+    /// Days without minutes that have candles of coarse files.
+    coarse: BTreeMap<Date, LaneDay>,
 }
 
 impl<'a> Expected<'a> {
@@ -89,10 +93,20 @@ impl<'a> Expected<'a> {
         let known = times.start..times.end.min(self.as_of.known_until(self.venue, Grain::Day).0);
         let daily = within(&snapshot, &series(Grain::Day), &known)?;
         let counts = self.counts(&snapshot, &series(Grain::Minute))?;
+        let mut coarse = BTreeMap::new();
+        if has_own(&snapshot, symbol)? {
+            let read = |grain: Grain| {
+                let until = self.as_of.known_until(self.venue, grain).0;
+                within(&snapshot, &series(grain), &(times.start..times.end.min(until)))
+            };
+            coarse = lane_days::of_lane(self.venue, begun_until(self.venue, self.as_of), read)?;
+            coarse.retain(|_, day| day.grain.is_own());
+        }
         let stored = Stored {
             extent,
             volumes: volumes(self.venue, &daily),
             sources: known_sources(&snapshot, self.venue, symbol, self.as_of)?,
+            coarse,
         };
         let mut states = Vec::with_capacity(self.days.len());
         for (day, count) in self.days.iter().zip(counts) {
@@ -109,7 +123,9 @@ impl<'a> Expected<'a> {
         count: u32,
         stored: &Stored,
     ) -> Result<DayState, HistoryError> {
-        let Stored { extent, volumes, sources } = stored;
+        let Stored { extent, volumes, sources, coarse } = stored;
+        let coarse = coarse.get(&day.date);
+        let count = coarse.map_or(count, |coarse| u32::try_from(coarse.minutes.len()).unwrap_or(u32::MAX));
         let through = self.over.map_or(extent.last, |over| over.max(extent.last));
         if !day.is_covered || !(extent.first..=through).contains(&day.date) {
             return Ok(DayState::NothingExpected);
@@ -130,7 +146,11 @@ impl<'a> Expected<'a> {
             return Ok(DayState::Partial);
         }
         let has_minutes = extent.first_minute.is_some_and(|first| first <= day.date);
-        let is_whole = !has_minutes || self.is_whole(snapshot, symbol, day, count, (volume, sources))?;
+        let is_whole = !has_minutes
+            || match coarse {
+                Some(coarse) => self.is_whole_of(day, coarse, (volume, sources)),
+                None => self.is_whole(snapshot, symbol, day, count, (volume, sources))?,
+            };
         Ok(if is_whole { DayState::Complete } else { DayState::Partial })
     }
 
@@ -159,8 +179,20 @@ impl<'a> Expected<'a> {
             return Ok(true);
         }
         let times = within(snapshot, &series, &(first..last.saturating_add(1)))?.time;
-        let gaps = gaps(self.venue, day.date, &times, volume, sources, self.as_of);
+        let gaps = gaps(self.venue, day.date, (Grain::Minute, times.as_slice()), volume, sources, self.as_of);
         Ok(gaps.iter().all(|gap| gap.reason == GapReason::NoTrades))
+    }
+
+    /// The same for a day of a coarse file.
+    fn is_whole_of(
+        &self,
+        day: &Day,
+        coarse: &LaneDay,
+        (volume, sources): (Option<i64>, &[ImportSource]),
+    ) -> bool {
+        let LaneDay { grain, minutes } = coarse;
+        let gaps = gaps(self.venue, day.date, (*grain, minutes.as_slice()), volume, sources, self.as_of);
+        gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 
     /// Stored minutes between the first and the last that is expected, for each day.

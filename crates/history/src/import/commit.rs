@@ -11,6 +11,7 @@ use store::{
     Reader, Security, Series, StoreError, StoredAction, Writer,
 };
 
+use super::beside::Beside;
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
 use super::guard::Guard;
 use super::lay::{Laid, LayError, OnDamage, Part, lay};
@@ -53,6 +54,7 @@ pub(crate) fn commit(
     flushes: &Receiver<Flush>,
 ) -> Result<Committed, ImportError> {
     let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
+    let mut beside = Beside::default();
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
@@ -78,6 +80,7 @@ pub(crate) fn commit(
         // If one part of a file cannot be merged, none is: its checkpoint covers all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
         laid_trades.retain(|part| !failed.contains_key(&part.file));
+        beside.meet(&laid);
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
         ledger.trades(&mut batch, &mut flush, laid_trades, (context.now)())?;
@@ -85,8 +88,10 @@ pub(crate) fn commit(
         batch.commit()?;
         failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
     }
-    let LedgerEntries { counts, touched, .. } = ledger;
-    Ok(Committed { notes: guard.notes(context), counts, touched, built: HashMap::new() })
+    let LedgerEntries { entries, counts, touched } = ledger;
+    let imports = entries.into_iter().map(|(file, entry)| (file, entry.id)).collect();
+    let (notes, beside) = (guard.notes(context), beside.notes(context)?);
+    Ok(Committed { notes, beside, imports, counts, touched, built: HashMap::new() })
 }
 
 /// What the committer has to say of each file.
@@ -94,6 +99,10 @@ pub(crate) fn commit(
 pub(crate) struct Committed {
     counts: HashMap<FileNo, Counts>,
     notes: HashMap<FileNo, String>,
+    /// The entry of each file in the ledger.
+    pub(crate) imports: BTreeMap<FileNo, ImportId>,
+    /// Which candles answer where others stand beside them.
+    beside: HashMap<FileNo, String>,
     /// Days with trades that were touched.
     pub(crate) touched: TouchedDays,
     built: HashMap<FileNo, String>,
@@ -109,8 +118,8 @@ pub(crate) struct LaidPart {
     pub(crate) file: FileNo,
     pub(crate) series: Series,
     rows: u64,
-    first: Timestamp,
-    last: Timestamp,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
     pub(crate) laid: Laid,
 }
 
@@ -207,7 +216,7 @@ impl LedgerEntries {
         laid: Vec<LaidPart>,
         failed: &BTreeMap<FileNo, Failure>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ImportError> {
         self.open(batch, std::mem::take(&mut flush.begins), now)?;
         self.securities(batch, std::mem::take(&mut flush.securities))?;
         self.actions(batch, &flush.actions)?;
@@ -218,7 +227,7 @@ impl LedgerEntries {
         batch.add_quarantine(&rejected)?;
         let failures = failed.iter().filter_map(|(file, failure)| self.failure(*file, failure));
         flush.marks.extend(failures.collect::<Vec<Mark>>());
-        flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))
+        Ok(flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))?)
     }
 
     fn open(&mut self, batch: &mut Batch<'_>, begins: Vec<Begin>, now: Timestamp) -> Result<(), StoreError> {
@@ -279,7 +288,7 @@ impl LedgerEntries {
         Ok(())
     }
 
-    fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), StoreError> {
+    fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), ImportError> {
         for LaidPart { file, series, rows, first, last, laid } in laid {
             batch.ensure_security(&series.symbol)?;
             for write in &laid.writes {
@@ -287,6 +296,9 @@ impl LedgerEntries {
             }
             if let Some(entry) = self.entries.get(&file) {
                 batch.add_import_series(entry.id, &series, rows, first, last)?;
+                for change in laid.changes.records(entry.id, &series)? {
+                    batch.add_import_change(&change)?;
+                }
             }
             let count = self.counts.entry(file).or_default();
             count.added += laid.added;
@@ -377,6 +389,7 @@ pub(crate) fn join(
     mut failures: BTreeMap<FileNo, Failure>,
 ) -> Vec<Report> {
     for (file, report) in reports.iter_mut().enumerate() {
+        report.import = committed.imports.get(&file).copied();
         if let Some(count) = committed.counts.get(&file) {
             report.added += count.added;
             report.replaced += count.replaced;
@@ -385,6 +398,7 @@ pub(crate) fn join(
         match failures.remove(&file) {
             None => {
                 report.notes.extend(committed.notes.remove(&file));
+                report.notes.extend(committed.beside.remove(&file));
                 report.notes.extend(committed.built.remove(&file));
             }
             Some(Failure::Laying(message)) => report.outcome = Outcome::Failed(message),

@@ -1,21 +1,19 @@
 //! Files to flushes: find out what a file is and what the ledger knows of it, read it, and keep count of how far it is.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{ActionRow, CandleReader, MarginRow, ReadOptions, Records, Rejected, Table};
+use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, Table};
 use market::{Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader, StoredAction};
 
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
+use super::identity::{fingerprint, ledger_options, options_of_unreadable};
 use super::inspect::Inspector;
-use super::report::PROBLEMS_SHOWN;
+use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::sorting::Sorting;
-use super::trade_gather::first_symbols;
 use super::unserved::{self, Unserved};
 use super::{Context, ImportError, Outcome, Report};
 
@@ -111,8 +109,9 @@ impl Gatherer<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
         self.checkpoint = None;
-        let (digest, bytes) = fingerprint(path)?;
-        let options = meaning(&self.context.options.read);
+        let unreadable = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
+        let (digest, bytes) = fingerprint(path).map_err(unreadable)?;
+        let options = options_of_unreadable(self.context.options);
         let path_text = path.display().to_string();
         let mut begin = Begin {
             file,
@@ -141,15 +140,8 @@ impl Gatherer<'_> {
             Table::Margins(_) => "margins",
         };
         report.kind = begin.kind;
-        if let Some(words) = self.context.options.build_meaning(&table)? {
-            begin.options = format!("{} {words}", begin.options).trim_start().to_owned();
-        }
-        // Where the file's name says the symbol, the same bytes under another name are another import.
-        if let Some([symbol]) = first_symbols(&table)
-            && self.context.options.read.symbol.is_none()
-        {
-            begin.options = format!("{} symbol={symbol}", begin.options).trim_start().to_owned();
-        }
+        let build = self.context.options.build_meaning(&table)?;
+        begin.options = ledger_options(self.context.options, &table, build);
         if !self.context.options.again
             && let Some((at, rows)) = self.known(&begin, ledger)?
         {
@@ -240,8 +232,8 @@ impl Gatherer<'_> {
     fn begin(&mut self, mut begin: Begin, ledger: &mut Reader) -> Result<u64, Trouble> {
         if !self.context.options.again {
             let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
-            begin.resumed =
-                earlier.filter(|record| record.state != ImportState::Done && record.kind == begin.kind);
+            let has_ended = |state| matches!(state, ImportState::Done | ImportState::Undone);
+            begin.resumed = earlier.filter(|record| !has_ended(record.state) && record.kind == begin.kind);
         }
         let (rows, quarantined) = begin.resumed.as_ref().map_or((0, 0), |r| (r.rows_done, r.quarantined));
         self.checkpoint =
@@ -302,6 +294,7 @@ impl Gatherer<'_> {
         let unserved = Unserved::new(self.context.venues, floors, grain);
         let mut sorting = Sorting::new(file, grain, self.context.venues, unserved, before);
         report.resumed_at = done;
+        report.understood = Some(reader.understood());
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
             match self.failures.of(file).map(|failure| failure.message().map(str::to_owned)) {
@@ -328,6 +321,7 @@ impl Gatherer<'_> {
             }
         }
         report.symbols = reader.symbols().len() as u64;
+        report.names = reader.symbols().iter().take(NAMES_SHOWN).cloned().collect();
         report.notes.extend(reader.notes());
         if report.unserved > 0 {
             report.notes.push(unserved::note(report.unserved, grain, floors));
@@ -405,45 +399,6 @@ enum Strictness {
     Unfinished,
 }
 
-impl Report {
-    fn of(path: &Path) -> Report {
-        Report {
-            path: path.to_owned(),
-            kind: "",
-            outcome: Outcome::Imported,
-            resumed_at: 0,
-            rows: 0,
-            symbols: 0,
-            added: 0,
-            replaced: 0,
-            unchanged: 0,
-            quarantined: 0,
-            unserved: 0,
-            notes: Vec::new(),
-            problems: Vec::new(),
-        }
-    }
-}
-
-/// The options that change what a file's rows mean, as text for the ledger: the same file with other options is
-/// another import.
-fn meaning(options: &ReadOptions) -> String {
-    let ReadOptions { period, region, symbol, map, ignored, time_format, scale, stamp, estimate_turnover } =
-        options;
-    let mut parts = Vec::new();
-    parts.extend(period.map(|grain| format!("period={}", grain.as_str())));
-    parts.extend(region.map(|region| format!("region={region}")));
-    parts.extend(symbol.as_ref().map(|symbol| format!("symbol={symbol}")));
-    parts.extend(map.iter().map(|(field, column)| format!("map {}={column}", field.as_str())));
-    parts.extend(ignored.iter().map(|column| format!("map {column}=-")));
-    parts.extend(time_format.as_ref().map(|format| format!("time-format={format}")));
-    let factors = [("price", scale.price), ("volume", scale.volume), ("turnover", scale.turnover)];
-    parts.extend(factors.into_iter().filter_map(|(name, factor)| Some(format!("scale {name}={}", factor?))));
-    parts.extend(stamp.map(|stamp| format!("stamp={stamp:?}").to_lowercase()));
-    parts.extend(estimate_turnover.then(|| "estimate-turnover".to_owned()));
-    parts.join(" ")
-}
-
 /// Two dividends of one day add up, but a row that stands twice is taken for a slip of the file.
 fn reject_repeated(table: &mut Records<ActionRow>) {
     let mut seen: Vec<(Symbol, market::Action)> = Vec::new();
@@ -480,20 +435,4 @@ fn reject_second_factors(table: &mut Records<MarginRow>) {
         new
     });
     table.rejected.sort_by_key(|row| row.line);
-}
-
-/// The file's BLAKE3 digest and size: what makes it the same file tomorrow, under another name too.
-fn fingerprint(path: &Path) -> Result<([u8; 32], u64), Trouble> {
-    let trouble = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
-    let mut file = File::open(path).map_err(trouble)?;
-    let mut hash = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 18];
-    let mut bytes = 0;
-    loop {
-        let read = file.read(&mut buffer).map_err(trouble)?;
-        let Some(chunk) = buffer.get(..read).filter(|chunk| !chunk.is_empty()) else { break };
-        hash.update(chunk);
-        bytes += read as u64;
-    }
-    Ok((*hash.finalize().as_bytes(), bytes))
 }

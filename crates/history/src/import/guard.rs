@@ -145,6 +145,7 @@ fn is_about_periods(problem: &Problem) -> bool {
             | Problem::MixedPeriods { .. }
             | Problem::OtherPeriod(_)
             | Problem::OddMinutes(_)
+            | Problem::UnsurePeriod(_)
             | Problem::Seconds(_)
     )
 }

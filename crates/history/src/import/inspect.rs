@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use files::CandleRow;
-use market::{Candle, Flaw, Grain, Market, Session, Slot, Symbol, Timestamp, Venues};
+use market::{Candle, Flaw, Grain, Market, Minutes, Session, Slot, Symbol, Timestamp, Venues};
 
 /// Checks rows of one file, in the order the specification gives.
 #[derive(Debug)]
 pub(crate) struct Inspector<'a> {
     venues: &'a Venues,
     grain: Grain,
+    /// That of coarse candles, which have to begin where those of their period do.
+    length: Option<Minutes>,
     /// The segment of the last minute seen in each market: the next row is nearly always in it.
     slots: [Option<Slot>; 3],
     seen: Seen,
@@ -17,7 +19,8 @@ pub(crate) struct Inspector<'a> {
 
 impl<'a> Inspector<'a> {
     pub(crate) fn new(venues: &'a Venues, grain: Grain) -> Inspector<'a> {
-        Inspector { venues, grain, slots: [None; 3], seen: Seen::default() }
+        let length = grain.length().filter(|_| grain.is_own());
+        Inspector { venues, grain, length, slots: [None; 3], seen: Seen::default() }
     }
 
     /// The session of a row, if nothing is wrong with it.
@@ -52,13 +55,13 @@ impl<'a> Inspector<'a> {
             Market::Us => us,
             Market::Cn => cn,
         };
-        match cached {
-            Some(slot) if slot.holds(at) => Ok(slot.segment.session),
-            _ => {
-                let slot = venue.slot(at).ok_or(Flaw::NoSession)?;
-                *cached = Some(slot);
-                Ok(slot.segment.session)
-            }
+        let slot = match cached {
+            Some(slot) if slot.holds(at) => *slot,
+            _ => *cached.insert(venue.slot(at).ok_or(Flaw::NoSession)?),
+        };
+        match self.length {
+            Some(length) if slot.bucket(length, at).0 != at => Err(Flaw::OffGrid(length)),
+            _ => Ok(slot.segment.session),
         }
     }
 }

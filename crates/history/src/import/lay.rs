@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use block::{Block, Effort};
 use market::{Candles, Grain, Period, Timestamp, Venue, fold};
-use store::{BlockEntry, NewBlock, Series, Snapshot, StoreError};
+use store::{BlockEntry, NewBlock, Series, Snapshot, StoreError, View};
 
+use super::changes::Changes;
 use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
 use super::{ImportError, Options};
@@ -30,6 +31,8 @@ pub(crate) struct Laid {
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
     pub(crate) differences: Differences,
+    /// In the series itself, not in what is rolled up from it.
+    pub(crate) changes: Changes,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,7 @@ pub(crate) fn lay(
     laid.unchanged = merged.unchanged;
     // Also where nothing changes: a file is judged by the share of what differs in all that it has in common with the store.
     laid.differences = merged.differences;
+    laid.changes = merged.changes;
     let minutes = match write {
         Some(write) => {
             laid.writes.push(write);
@@ -135,6 +139,47 @@ fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timesta
     Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
 }
 
+/// What laying candles would do, without doing it.
+pub(crate) fn merged(
+    view: &View,
+    series: &Series,
+    candles: Candles,
+    on_damage: OnDamage,
+) -> Result<Merged, ImportError> {
+    let new = sort(candles);
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
+        return Ok(Merged::default());
+    };
+    let entries = view.blocks(series, Some(Timestamp(*first)), Some(Timestamp(last + 1)))?;
+    let stored = load(view, series, &entries, on_damage)?;
+    let running = view.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last);
+    Ok(merge(stored, new, running))
+}
+
+/// Puts candles in the place of all that a series has in a window. Nothing where that is nothing and stays nothing.
+pub(crate) fn replace_window(
+    view: &View,
+    series: &Series,
+    (from, until): (Timestamp, Timestamp),
+    new: &Candles,
+) -> Result<Option<SeriesWrite>, ImportError> {
+    let touched = view.blocks(series, Some(from), Some(until))?;
+    if touched.is_empty() && new.is_empty() {
+        return Ok(None);
+    }
+    let stored = load(view, series, &touched, OnDamage::Stop)?;
+    let mut candles = Candles::with_capacity(stored.len() + new.len());
+    stored.iter().take_while(|candle| candle.time < from).for_each(|candle| candles.push(candle));
+    candles.append(new);
+    stored.iter().filter(|candle| candle.time >= until).for_each(|candle| candles.push(candle));
+    let block_rows = if series.grain == Grain::Day { 2 * BLOCK_ROWS } else { BLOCK_ROWS };
+    let added = cut(candles.len(), block_rows)
+        .map(|rows| encode(series, &candles, rows))
+        .collect::<Result<Vec<NewBlock>, ImportError>>()?;
+    let removed = touched.iter().map(|entry| entry.id).collect();
+    Ok(Some(SeriesWrite { series: series.clone(), removed, added }))
+}
+
 /// How candles of a file differ from those that are stored, without laying them.
 pub(crate) fn differences(
     snapshot: &Snapshot<'_>,
@@ -192,7 +237,7 @@ impl OnDamage {
 }
 
 fn load(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     series: &Series,
     entries: &[BlockEntry],
     on_damage: OnDamage,
@@ -239,11 +284,7 @@ fn touched_minutes(
     new: RangeInclusive<i64>,
     merged: Candles,
 ) -> Result<Candles, ImportError> {
-    let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
-        (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
-        _ => (Timestamp(at), Timestamp(at + 60)),
-    };
-    let (from, until) = (hour(*new.start()).0, hour(*new.end()).1);
+    let (from, until) = touched_hours(venue, new);
     // The merged blocks need not reach to the edges of the first and last hour; what is missing is stored beside them.
     let first = merged.time.first().copied().unwrap_or(until.0);
     let after = merged.time.last().map_or(until.0, |last| last + 1);
@@ -264,8 +305,18 @@ fn touched_minutes(
     Ok(minutes)
 }
 
-fn stored(
-    snapshot: &Snapshot<'_>,
+/// From the beginning of the hour of one minute to the end of that of another.
+pub(crate) fn touched_hours(venue: &Venue, minutes: RangeInclusive<i64>) -> (Timestamp, Timestamp) {
+    let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
+        (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
+        _ => (Timestamp(at), Timestamp(at + 60)),
+    };
+    (hour(*minutes.start()).0, hour(*minutes.end()).1)
+}
+
+/// The candles of a series in a window.
+pub(crate) fn stored(
+    snapshot: &View,
     series: &Series,
     from: Timestamp,
     until: Timestamp,

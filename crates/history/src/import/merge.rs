@@ -2,6 +2,7 @@
 
 use market::{Candle, Candles, Timestamp};
 
+use super::changes::Changes;
 use super::replacing::Differences;
 
 /// What laying new candles over stored ones gives. The counts go into the ledger.
@@ -12,6 +13,7 @@ pub(crate) struct Merged {
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
     pub(crate) differences: Differences,
+    pub(crate) changes: Changes,
 }
 
 impl Merged {
@@ -29,7 +31,7 @@ pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -
         _ => true,
     };
     if appends {
-        let added = new.len() as u64;
+        let (added, changes) = (new.len() as u64, Changes::appended(&new));
         let candles = if stored.is_empty() {
             new
         } else {
@@ -37,7 +39,7 @@ pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -
             candles.append(&new);
             candles
         };
-        return Merged { candles, added, ..Merged::default() };
+        return Merged { candles, added, changes, ..Merged::default() };
     }
     let mut merged =
         Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
@@ -45,15 +47,21 @@ pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -
     for candle in new.iter() {
         while let Some(before) = old.next_if(|o| o.time < candle.time) {
             merged.candles.push(before);
+            merged.changes.pass();
         }
         match old.next_if(|o| o.time == candle.time) {
-            None => merged.added += 1,
+            None => {
+                merged.added += 1;
+                merged.changes.add(candle.time);
+            }
             Some(same) if same == candle => {
                 merged.unchanged += 1;
                 merged.differences.same();
+                merged.changes.pass();
             }
             Some(other) => {
                 merged.replaced += 1;
+                merged.changes.replace(other);
                 if running != Some(other.time) {
                     merged.differences.see(&other, &candle);
                 }

@@ -6,23 +6,29 @@
 //! behind the last checkpoint. Start with `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`)
 //! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store). Before anything of a file is committed,
 //! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds. Trades take the same way
-//! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`).
+//! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`). `preview.rs` says what an
+//! import would do, and `undo.rs` takes back what one did, by what the ledger has kept of it (`changes.rs`).
 
+mod beside;
+mod changes;
 mod commit;
 mod context;
 mod error;
 mod flush;
 mod gather;
 mod guard;
+mod identity;
 mod inspect;
 mod lay;
 mod merge;
+mod preview;
 mod replacing;
 mod report;
 mod sorting;
 mod trade_build;
 mod trade_gather;
 mod trade_lay;
+mod undo;
 mod unserved;
 
 use std::path::PathBuf;
@@ -30,7 +36,10 @@ use std::sync::mpsc;
 
 pub use context::{Context, Options, Progress};
 pub use error::ImportError;
+pub use identity::{SourceFile, source_file};
+pub use preview::preview;
 pub use report::{Outcome, Report};
+pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;
 
@@ -57,6 +66,12 @@ pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, I
     import_sized(context, paths, Sizes::default())
 }
 
+/// The tables that paths stand for: those of a ZIP archive one by one. An archive that cannot be read stands for itself, and its
+/// report says why.
+fn tables_of(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().flat_map(|path| files::tables_in(path).unwrap_or_else(|_| vec![path.clone()])).collect()
+}
+
 /// As [`import`], in other sizes.
 #[doc(hidden)]
 pub fn import_sized(
@@ -64,6 +79,7 @@ pub fn import_sized(
     paths: &[PathBuf],
     sizes: Sizes,
 ) -> Result<Vec<Report>, ImportError> {
+    let paths = &tables_of(paths);
     let mut writer = context.store.writer()?;
     let failures = &flush::Failures::default();
     std::thread::scope(|scope| {
@@ -78,8 +94,8 @@ pub fn import_sized(
         let mut committed = committed?;
         let reports = reports?;
         if context.options.build_candles {
-            let built =
-                trade_build::build_candles(context, &mut writer, &committed.touched, sizes.block_rows)?;
+            let (touched, imports) = (&committed.touched, &committed.imports);
+            let built = trade_build::build_candles(context, &mut writer, touched, imports, sizes.block_rows)?;
             committed.note_built(&built);
         }
         trade_build::keep_sizes(context, &mut writer, &committed.touched)?;

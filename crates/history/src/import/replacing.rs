@@ -232,7 +232,7 @@ impl Replacing {
             let Differences { far, shared, .. } = differences;
             format!(
                 "{far} of the {shared} stored candles of {symbol} ({}) that it has{others}",
-                grain.as_str()
+                grain.written()
             )
         } else {
             // One candle of each of many symbols: their number says more than the one.

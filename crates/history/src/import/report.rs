@@ -1,11 +1,16 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use market::Timestamp;
+use files::Understood;
+use market::{Candle, Symbol, Timestamp};
+use store::ImportId;
 
 /// Quarantined rows kept for each file; beyond that they are only counted.
 pub(crate) const QUARANTINE_MAX: u64 = 10_000;
 /// Rows whose text is quoted in a report.
 pub(crate) const PROBLEMS_SHOWN: usize = 5;
+
+/// Symbols of a file that are named in its report.
+pub(crate) const NAMES_SHOWN: usize = 8;
 
 /// What became of one file.
 #[derive(Clone, Debug)]
@@ -13,6 +18,16 @@ pub struct Report {
     pub path: PathBuf,
     pub kind: &'static str,
     pub outcome: Outcome,
+    /// Its entry in the ledger; absent where nothing was entered.
+    pub import: Option<ImportId>,
+    /// How a table of candles was read.
+    pub understood: Option<Understood>,
+    /// Its first symbols; `symbols` counts all of them.
+    pub names: Vec<Symbol>,
+    /// The first and the last stamp of the candles that were stored, or would be.
+    pub range: Option<(Timestamp, Timestamp)>,
+    /// Of a dry run: the first rows as they would be stored.
+    pub first_rows: Vec<(Symbol, Candle)>,
     /// Rows behind an earlier checkpoint that were skipped this time.
     pub resumed_at: u64,
     pub rows: u64,
@@ -28,10 +43,43 @@ pub struct Report {
     pub problems: Vec<(u64, String)>,
 }
 
+impl Report {
+    pub(crate) fn of(path: &Path) -> Report {
+        Report {
+            path: path.to_owned(),
+            kind: "",
+            outcome: Outcome::Imported,
+            import: None,
+            understood: None,
+            names: Vec::new(),
+            range: None,
+            first_rows: Vec::new(),
+            resumed_at: 0,
+            rows: 0,
+            symbols: 0,
+            added: 0,
+            replaced: 0,
+            unchanged: 0,
+            quarantined: 0,
+            unserved: 0,
+            notes: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Takes note of a candle that is stored.
+    pub(crate) fn see(&mut self, at: Timestamp) {
+        let (first, last) = self.range.get_or_insert((at, at));
+        (*first, *last) = ((*first).min(at), (*last).max(at));
+    }
+}
+
 /// How a file ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Imported,
+    /// A dry run: nothing was written.
+    Checked,
     /// The ledger has this very file, imported with the same options.
     Known {
         at: Timestamp,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use market::{Candles, ClassShares, Date, Grain, Symbol, TradeCandles};
-use store::{Lane, Reader, Series, Snapshot, TradeDay, TradeSizes, Writer};
+use store::{ImportId, Lane, Reader, Series, Snapshot, TradeDay, TradeSizes, Writer};
 
 use super::flush::FileNo;
 use super::lay::{LayError, OnDamage, Part, lay};
@@ -43,6 +43,7 @@ pub(crate) fn build_candles(
     context: &Context<'_>,
     writer: &mut Writer,
     touched: &TouchedDays,
+    imports: &BTreeMap<FileNo, ImportId>,
     block_rows: usize,
 ) -> Result<BTreeMap<FileNo, BuiltCandles>, ImportError> {
     let mut built: BTreeMap<FileNo, BuiltCandles> = BTreeMap::new();
@@ -69,11 +70,12 @@ pub(crate) fn build_candles(
             parts.entry((*file, series)).or_default().push(candle);
         }
         if rows >= PORTION {
-            write(context, writer, &mut reader, std::mem::take(&mut parts), block_rows, &mut built)?;
+            let portion = std::mem::take(&mut parts);
+            write(context, writer, &mut reader, portion, block_rows, imports, &mut built)?;
             rows = 0;
         }
     }
-    write(context, writer, &mut reader, parts, block_rows, &mut built)?;
+    write(context, writer, &mut reader, parts, block_rows, imports, &mut built)?;
     Ok(built)
 }
 
@@ -83,6 +85,7 @@ fn write(
     reader: &mut Reader,
     parts: BTreeMap<(FileNo, Series), Candles>,
     block_rows: usize,
+    imports: &BTreeMap<FileNo, ImportId>,
     built: &mut BTreeMap<FileNo, BuiltCandles>,
 ) -> Result<(), ImportError> {
     for ((file, series), candles) in parts {
@@ -90,7 +93,8 @@ fn write(
         let counts = built.entry(file).or_default();
         let laid = {
             let snapshot = reader.snapshot()?;
-            lay(&snapshot, venue, Part { series, candles }, block_rows, OnDamage::of(context.options))
+            let part = Part { series: series.clone(), candles };
+            lay(&snapshot, venue, part, block_rows, OnDamage::of(context.options))
         };
         let laid = match laid {
             Ok(laid) => laid,
@@ -103,6 +107,12 @@ fn write(
         let mut batch = writer.begin()?;
         for write in &laid.writes {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+        }
+        // So that an earlier import of candles is not undone over these.
+        if let Some(import) = imports.get(&file) {
+            for change in laid.changes.records(*import, &series)? {
+                batch.add_import_change(&change)?;
+            }
         }
         batch.commit()?;
         counts.added += laid.added;

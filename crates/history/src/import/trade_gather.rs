@@ -11,7 +11,7 @@ use store::ImportState;
 
 use super::flush::{CommitterGone, FileNo, Pending};
 use super::gather::{Gatherer, Trouble};
-use super::report::PROBLEMS_SHOWN;
+use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::unserved::{self, Unserved};
 use super::{Options, Outcome, Report};
 
@@ -27,15 +27,6 @@ impl Options {
                 Err(Trouble::File(message.to_owned()))
             }
         }
-    }
-}
-
-/// The symbols that a table of candles or trades has named so far.
-pub(super) fn first_symbols(table: &Table) -> Option<&[Symbol]> {
-    match table {
-        Table::Candles(reader) => Some(reader.symbols()),
-        Table::Trades(reader) => Some(reader.symbols()),
-        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) => None,
     }
 }
 
@@ -136,6 +127,7 @@ impl Gatherer<'_> {
             .filter_map(|(symbol, day)| Some((file, reader.symbols().get(symbol as usize)?.clone(), day)));
         self.pending.flush_mut().brought.extend(brought);
         report.symbols = reader.symbols().len() as u64;
+        report.names = reader.symbols().iter().take(NAMES_SHOWN).cloned().collect();
         report.notes.extend(reader.notes());
         if report.unserved > 0 {
             report.notes.push(unserved::note(report.unserved, Grain::Minute, floors));

@@ -2,6 +2,7 @@
 //! linking the database and the file formats once is enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+mod coarse_files;
 mod common;
 mod coverage;
 mod import_files;
@@ -10,6 +11,7 @@ mod import_properties;
 mod import_replacing;
 mod import_resume;
 mod import_tables;
+mod import_undo;
 mod plans;
 mod reference;
 mod rules_d6_sessions;

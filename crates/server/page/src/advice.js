@@ -1,15 +1,25 @@
 // Advice as an element: title, text, and what can be done.
 
+import { me } from './api.js';
+import { addressOf } from './base.js';
+import { commandFor, liftingFor } from './command.js';
 import { el } from './dom.js';
 import { phrase } from './phrases/shared.js';
 
-/** `onRetry` is called by the button or when the wait is over. Returns the element and a way to stop counting. */
-export function adviceElement(advice, onRetry) {
+/** Who is signed in, where the advice depends on it: asked for before it is shown, so that nothing moves afterwards. */
+export const whoFor = async ({ command, isLimit }) => (command || isLimit ? me().catch(() => undefined) : undefined);
+
+/**
+ * `onRetry` is called by the button or when the wait is over; `who` may be nothing. Returns the element and a way to stop counting.
+ */
+export function adviceElement(advice, onRetry, who) {
   const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
-  if (advice.command) box.append(el('pre', {}, el('code', {}, advice.command)));
+  if (advice.command) box.append(el('pre', {}, el('code', {}, commandFor(advice.command, who))));
   const choices = el('p', { class: 'choices' });
   advice.links.forEach(({ href, label }, at) => choices.append(el('a', { class: at === 0 ? 'button main' : 'button', href }, label)));
-  if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, phrase('try_again')));
+  if (advice.takesFiles && who?.role === 'operator')
+    choices.append(el('a', { class: 'button main', href: addressOf('/imports') }, phrase('import_here')));
+  if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, advice.label ?? phrase('try_again')));
   let stop = () => {};
   if (advice.wait) {
     const left = el('strong', { class: 'countdown' }, phrase('waiting', advice.wait));
@@ -20,6 +30,8 @@ export function adviceElement(advice, onRetry) {
     stop = countDown(advice.wait, tick, onRetry);
   }
   if (choices.childNodes.length > 0) box.append(choices);
+  if (advice.isLimit && who?.role === 'operator')
+    box.append(el('p', {}, phrase('lift')), el('pre', {}, el('code', {}, liftingFor(who))));
   return { box, stop };
 }
 

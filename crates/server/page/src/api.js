@@ -22,23 +22,31 @@ const NOT_AUTHORISED = 403008;
 
 export async function ask(path, options = {}) {
   if ((options.method ?? 'GET') === 'GET') return send(path, options);
+  return withCsrf((csrfToken) => send(path, { ...options, csrfToken }));
+}
+
+/** A change, with the CSRF token that belongs to the session. */
+export async function withCsrf(change) {
   const before = await me();
   try {
-    return await send(path, { ...options, csrfToken: before.csrf });
+    return await change(before.csrf);
   } catch (error) {
     if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
     // After signing in again in another tab the CSRF token is another one. With the same token the account lacks the right.
     known = undefined;
     const now = await me();
     if (now.csrf === before.csrf) throw error;
-    if (now.account === before.account) return send(path, { ...options, csrfToken: now.csrf });
+    if (now.account === before.account) return change(now.csrf);
     // The page shows the data of another account.
     location.reload();
     throw error;
   }
 }
 
-async function send(path, { method = 'GET', body, signal, csrfToken }) {
+/** A document that has no envelope. */
+export const askDocument = async (path) => (await send(path, { isDocument: true })).data;
+
+async function send(path, { method = 'GET', body, signal, csrfToken, isDocument = false }) {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
@@ -49,6 +57,7 @@ async function send(path, { method = 'GET', body, signal, csrfToken }) {
     if (error.name === 'AbortError') throw error;
     throw new Refused({ status: UNREACHABLE, message: 'the server does not answer' });
   });
+  if (response.ok && isDocument && envelope) return { data: envelope };
   if (!response.ok || envelope?.code !== 0) {
     const { code, message = `status ${response.status}` } = envelope ?? {};
     throw new Refused({ status: response.status, code, message, headers: response.headers });

@@ -2,61 +2,84 @@
 // the reader does makes another view. Everything else has a file of its own.
 
 import { describeAction, placeActions } from './actions.js';
-import { adviceElement } from './advice.js';
-import { ask, me } from './api.js';
-import { addressOf, whereIAm } from './base.js';
+import { writeAddress } from './address.js';
+import { adviceElement, whoFor } from './advice.js';
+import { shortNumber } from './amounts.js';
+import { UNREACHABLE, ask, me } from './api.js';
+import { whereIAm } from './base.js';
+import { behind } from './behind.js';
 import { Beside } from './beside.js';
-import { dateOf, indexOfWall } from './candles.js';
+import { indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
+import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
-import { decimalsOf, grouped } from './decimal.js';
-import { byId, el } from './dom.js';
+import { decimalsOf } from './decimal.js';
+import { byId, el, nextPicture } from './dom.js';
+import { Extra, wantsExtras } from './extra.js';
+import { Facts } from './facts.js';
 import { Feed } from './feed.js';
-import { listen } from './keys.js';
-import { formatLink, parseLink } from './link.js';
+import { Fresh, whenBack } from './fresh.js';
+import { parseLink } from './link.js';
 import { lostAdvice, nothingAdvice } from './lost.js';
-import { marketOf, zoneLabel } from './market.js';
+import { Looking } from './looking.js';
+import { marketOf } from './market.js';
 import { remember, remembered } from './memory.js';
+import { extent, notice, note, say, showNames, showQuota } from './notices.js';
 import { Pager } from './pager.js';
-import { lastDate, periodNamed, stepPeriod } from './periods.js';
+import { lastDate, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
-import { cycleRise, cycleTheme } from './prefer.js';
-import { nameFor } from './rank.js';
-import { readOut, showReadOut, spoken } from './readout.js';
+import { phrase as shared } from './phrases/shared.js';
+import { Ranged } from './ranged.js';
+import { periodOfRange } from './ranges.js';
+import { showReadOut } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
-import { dayBreaks, extendedRuns, pauses } from './shading.js';
 import { showMe, showPlace } from './shell.js';
+import { panesOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
+import { rememberStudies, visitOf } from './visit.js';
+import { wire } from './wiring.js';
 import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
-const SPEECH_PAUSE_MS = 350;
 const DECIMALS_USUAL = 3;
 
-// The state of the page: what is asked for, and what has come of it. The chart is made when there is something to draw,
-// because an empty one would be painted first, for nothing.
+// What is asked for, and what has come of it. The chart is made when there is something to draw: an empty one would be painted for nothing.
 let view;
 let lost;
+// The security that the reader has asked for, by the address or by a choice. What the page suggests by itself must cost nothing.
+let asked;
 let chart;
 let feed;
-let facts;
 let placed = new Map();
 let fills = new Map();
 let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: followClock });
+const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
 const beside = new Beside(ask, {
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
   onTrading: () => trades.watch(view.symbol),
-  say: (words) => (byId('speech').textContent = words),
+  say,
 });
+const facts = new Facts(ask);
+const looking = new Looking(() => ({ ...current(), placed, fills, triggers }));
+const fresh = new Fresh(ask, {
+  onNews: news,
+  onLost: (error) => note(adviceFor(error, place()).title),
+  onBack: () => {
+    note('');
+    pager.resume();
+  },
+});
+const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
+const ranged = new Ranged(current, pager);
+const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
-const dateBox = new DateBox(byId('go'), (before) => change({ before }));
+const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
 
 const makeChart = () =>
   new ChartView(byId('chart'), {
@@ -65,7 +88,10 @@ const makeChart = () =>
       const at = indexOfWall(chart.candles, wall);
       return at < 0 ? '' : dated(chart.candles[at], period(), marketOf(view.symbol));
     },
+    volumeText: shortNumber,
+    backdropOf: backdrop,
     onLook: look,
+    onMark: ({ index }) => looking.explain(index),
     onRange: (range) => {
       pager.seen(range);
       keepAddress();
@@ -75,52 +101,71 @@ const makeChart = () =>
 
 const period = () => periodNamed(view.period);
 const place = () => ({ symbol: view.symbol, here: whereIAm() });
+const isCost = (error) => error.name === 'Refused' && adviceFor(error, place()).costs === true;
 
 async function open() {
-  stopWaiting();
-  feed?.close();
-  pager.watch(undefined);
-  trades.stop();
+  leave();
   beside.side?.leaveFor(view.symbol);
-  clearTimeout(speech);
-  isNew = true;
-  showControls();
-  const mine = new Feed(view, ask);
+  search.set(view.symbol, view.symbol ?? lost);
+  showControls(view, facts.of(view.symbol));
+  // The newest candles are dated once they are painted: an empty box would make everything move.
+  if (view.before) dateBox.show(view.before);
+  const mine = new Feed(view, ask, asked === view.symbol);
   feed = mine;
-  notice('loading');
+  notice('loading', undefined, view.symbol);
   showReadOut(undefined);
-  if (facts?.symbol !== view.symbol) clearFacts();
+  if (!facts.of(view.symbol)) showNames(undefined);
   try {
     await mine.open();
   } catch (error) {
-    if (feed === mine) refused(error);
-    return;
+    if (feed !== mine) return;
+    return isOfAnotherStore(error) ? suggest() : refused(error);
   }
   if (feed !== mine) return;
   if (mine.candles.length === 0) return nothing();
+  await begun(mine);
+}
+
+/** The last security may be gone since, or have been one of another server at this address. */
+const isOfAnotherStore = (error) =>
+  error.name === 'Refused' && asked !== view.symbol && view.symbol === remembered('symbol') && adviceFor(error, place()).isMissing;
+
+function suggest() {
+  remember('symbol', undefined);
+  view = { ...view, symbol: undefined };
+  return begin();
+}
+
+/** A feed with candles becomes a picture. Everything else waits for that: only then does the library know what is visible. */
+async function begun(mine) {
   notice(undefined);
-  if (chart) {
-    chart.clear();
-    chart.home();
-    draw();
-  } else {
-    // A new chart shows the newest candles already.
-    chart = makeChart();
-    draw();
-  }
+  if (chart) chart.clear();
+  chart ??= makeChart();
+  chart.setPanes(panesOf(view));
+  draw();
+  chart.setScale(view.compare ? 'percent' : view.scale);
+  if (view.range) ranged.fit();
   remember('symbol', view.symbol);
-  // Everything else waits for the first paint. Only then does the library know what is visible.
+  // What the page has chosen is in the address only once it is shown: a reload must not take it for the reader's choice.
+  if (asked !== view.symbol) writeAddress(view);
+  asked = view.symbol;
   await nextPicture();
   performance.mark('chandler:painted');
   if (feed !== mine) return;
   pager.watch(mine);
   pager.seen(chart.range());
   look(chart.cursor);
-  const found = await factsFor(mine.view.symbol);
+  if (view.range) ranged.reach();
+  showExtras();
+  const found = await facts.load(mine.view.symbol);
   if (feed !== mine) return;
   if (found) {
-    facts = found;
-    showFacts();
+    showNames(found);
+    showStored(found);
+    mark();
+    chart.decorate();
+    look(chart.cursor);
+    fresh.watch(found);
   }
   const side = await beside.load();
   if (feed !== mine) return;
@@ -129,17 +174,45 @@ async function open() {
   if (feed === mine) side?.settle();
 }
 
-/** Once the frame that is being made is on the screen. */
-const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+/** Nothing of the former view goes on. */
+function leave() {
+  stopWaiting();
+  feed?.close();
+  pager.watch(undefined);
+  trades.stop();
+  fresh.stop();
+  looking.begin();
+}
 
 /** Everything that depends on the candles of the feed. */
 function draw() {
-  const { candles } = feed;
+  const { candles, reachesBeginning, reachesNow } = feed;
   const last = candles.at(-1);
-  chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, backdrop: backdrop() });
-  byId('count').textContent = extent(candles);
-  showQuota();
+  mark();
+  chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, isWhole: reachesBeginning && reachesNow });
+  byId('count').textContent = extent(feed);
+  showQuota(feed.quota);
   drawTrades();
+  extra.loaded?.show();
+}
+
+/** Which candles have corporate actions. */
+function mark() {
+  const { actions, currency } = facts.of(view.symbol) ?? { actions: [] };
+  placed = placeActions(feed.candles, actions.map((action) => describeAction(action, currency)), period().family, period().name);
+}
+
+/** Indicators and comparison, whose script may have to come first. */
+async function showExtras() {
+  chart?.setPanes(panesOf(view));
+  chart?.setScale(view.compare ? 'percent' : view.scale);
+  if (!extra.loaded && !wantsExtras(view)) return;
+  const loaded = await extra.load();
+  if (!loaded || !feed || feed.candles.length === 0) return;
+  loaded.show();
+  pager.room = loaded.settling();
+  pager.seen(chart.range());
+  look(chart.cursor);
 }
 
 /** What the account has done and wants to do; for the ear as a list. */
@@ -155,18 +228,21 @@ function drawTrades() {
   look(chart.cursor);
 }
 
-/** The newest candles once the clock has gone on, with the view after them if it was at the end. */
-async function followClock() {
+/** The newest candles, with the view after them if it was at the end; not if they would cost quota, since nobody has asked for them. */
+async function takeNewer() {
   const mine = feed;
-  if (!mine.reachesNow || mine.isFull) return;
+  if (!mine?.reachesNow || mine.isFull) return;
   const { isAtEnd } = chart;
   const before = mine.candles.length;
   try {
-    await mine.newer();
+    await mine.newer(false);
   } catch (error) {
-    // Asked for again when the clock has gone on; a view that was left is none to ask for.
-    if (error.name === 'Refused' || error.name === 'AbortError') return;
-    throw error;
+    if (error.name === 'AbortError') return;
+    if (!isCost(error)) throw error;
+    // A new month has begun.
+    fresh.stop();
+    note(phrase('new_month'));
+    return;
   }
   if (feed !== mine) return;
   const range = chart.range();
@@ -175,77 +251,28 @@ async function followClock() {
   if (isAtEnd && range && added > 0) chart.moveTo({ from: range.from + added, to: range.to + added });
 }
 
-function extent(candles) {
-  const count = phrase('candles', grouped(candles.length));
-  if (feed.reachesBeginning) return phrase('begins', count, dateOf(candles[0]));
-  return feed.isFull ? phrase('full', count) : count;
+// A refusal is asked for again when the clock has gone on.
+const followClock = () => takeNewer().catch((error) => { if (error.name !== 'Refused') throw error; });
+
+/** Something was imported, or the market's clock has gone on. */
+async function news(told) {
+  facts.update(told);
+  showStored(told);
+  if (!feed || feed.candles.length === 0) return open();
+  return takeNewer();
 }
 
-function backdrop() {
-  const { candles } = feed;
-  const isClock = period().family === 'clock';
-  const known = facts?.symbol === view.symbol ? facts : { actions: [] };
-  const described = known.actions.map((action) => describeAction(action, known.currency));
-  placed = placeActions(candles, described, period().family, period().name);
-  return {
-    runs: isClock ? extendedRuns(candles) : [],
-    breaks: isClock ? dayBreaks(candles) : [],
-    pauses: isClock ? pauses(candles, known.sessions ?? []) : [],
+const backdrop = (candles, start) =>
+  behind(candles, start, {
     placed,
-    begins: feed.reachesBeginning ? { line: phrase('begins_here'), date: dateOf(candles[0]) } : undefined,
-  };
-}
-
-let speech;
-// Whether the view still has to be announced to screen readers.
-let isNew = true;
+    isClock: period().family === 'clock',
+    sessions: facts.of(view.symbol)?.sessions,
+    reachesBeginning: feed.reachesBeginning,
+  });
 
 function look(index) {
-  if (!feed || feed.candles.length === 0) return;
-  const { candles } = feed;
-  // With nothing pointed at, the numbers are those of the candle that the address names.
-  const at = index ?? chart.edge();
-  if (!candles[at]) return;
-  const market = marketOf(view.symbol);
-  const said = readOut(candles, at, { period: period(), market, placed, fills, triggers });
-  showReadOut(said);
-  byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
-  clearTimeout(speech);
-  const isLatest = index === undefined && feed.reachesNow && at === candles.length - 1;
-  speech = setTimeout(() => speak(said, isLatest), SPEECH_PAUSE_MS);
-}
-
-/** Moving the pointer shows what is under it; only keys and a new view are announced to screen readers. */
-function speak(said, isLatest) {
-  if (!isNew && !isLatest && !chart.isByKeys) return;
-  isNew = false;
-  const text = spoken(said, isLatest);
-  if (byId('speech').textContent !== text) byId('speech').textContent = text;
-}
-
-async function factsFor(symbol) {
-  if (facts?.symbol === symbol) return facts;
-  const path = `/v1/securities/${encodeURIComponent(symbol)}`;
-  try {
-    const [security, actions] = await Promise.all([ask(path), ask(`${path}/actions`)]);
-    return { ...security.data, actions: actions.data.actions };
-  } catch {
-    // Names and marks are worth having, but a chart without them is still a chart; the next view asks for them again.
-    return undefined;
-  }
-}
-
-function clearFacts() {
-  byId('name').textContent = '';
-  byId('about').textContent = '';
-}
-
-function showFacts() {
-  const about = [facts.exchange, facts.currency, facts.lot ? phrase('lot', facts.lot) : ''].filter(Boolean).join(' · ');
-  byId('name').textContent = nameFor(facts);
-  byId('about').textContent = about;
-  chart.decorate(backdrop());
-  look(chart.cursor);
+  const at = looking.at(index);
+  if (at !== undefined) extra.loaded?.look(at);
 }
 
 function change(what) {
@@ -253,17 +280,21 @@ function change(what) {
   note('');
   // Before there is a security there is nothing that a period could be of.
   if (!view.symbol) return;
-  writeAddress(view, 'pushState');
+  // Another period of what the page has chosen still costs nothing.
+  if (what.symbol) asked = what.symbol;
+  if (asked === view.symbol) writeAddress(view, 'pushState');
   open();
 }
 
-/**
- * A choice of the reader is a step that the back button undoes; scrolling, and what the page chose by itself, are not. Browsers limit
- * these calls, so the same address is not written twice.
- */
-function writeAddress(shown, how = 'replaceState') {
-  const link = formatLink(shown);
-  if (link !== whereIAm()) history[how](null, '', link);
+/** Another setting of the same candles: indicators, scale, what is compared. */
+function alter(what) {
+  view = { ...view, ...what };
+  if (feed) feed.view = view;
+  if (!view.symbol) return;
+  if (asked === view.symbol) writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
+  rememberStudies(view);
+  showControls(view, facts.of(view.symbol));
+  if (chart && feed?.candles.length > 0) showExtras();
 }
 
 /** After the back button. */
@@ -275,14 +306,9 @@ function goBack() {
 }
 
 function readAddress() {
-  const parsed = parseLink(location.search);
-  ({ view, lost } = parsed);
-  note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
-}
-
-/** A note about the view, shown until another view is chosen. */
-function note(text) {
-  byId('note').textContent = text;
+  const visit = visitOf(location.search);
+  ({ view, lost, asked } = visit);
+  note(visit.ignored.length > 0 ? phrase('ignored', visit.ignored.join(', ')) : '');
 }
 
 /** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
@@ -295,6 +321,10 @@ function keepAddress() {
     const right = feed.candles[chart.edge()];
     if (!right) return;
     const isNewest = feed.reachesNow && right === feed.candles.at(-1);
+    if (view.range && ranged.isElsewhere()) {
+      view = { ...view, range: undefined };
+      showRange(undefined);
+    }
     const before = isNewest ? undefined : pointOf(right, period());
     // The feed keeps asking from where it began; only the address moves on.
     writeAddress({ ...view, before });
@@ -302,56 +332,26 @@ function keepAddress() {
   }, ADDRESS_PAUSE_MS);
 }
 
-function showControls() {
-  const market = view.symbol && marketOf(view.symbol);
-  search.set(view.symbol, view.symbol ?? lost);
-  document.title = view.symbol ? `${view.symbol} ${period().label} · Chandler` : 'Chandler';
-  byId('code').textContent = view.symbol ?? '';
-  byId('trade').href = addressOf(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio');
-  for (const name of ['period', 'adjust', 'session']) {
-    const chosen = document.querySelector(`input[name=${name}][value="${view[name]}"]`);
-    chosen.checked = true;
-    if (name === 'period') bringIntoView(chosen.parentElement);
-  }
-  const hasSessions = Boolean(market?.extended) && period().family === 'clock';
-  byId('sessions').disabled = !hasSessions;
-  byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
-  // The newest candles are dated once they are painted: an empty box would make everything move.
-  if (view.before) dateBox.show(view.before);
-}
-
-/** Only the strip scrolls; scrollIntoView would move the page too. */
-function bringIntoView(label) {
-  const strip = label.closest('.periods');
-  strip.scrollLeft = label.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
-}
-
-function showQuota() {
-  const { quota } = feed;
-  if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
-}
-
-function notice(what, content) {
-  const box = byId('notice');
-  box.hidden = what === undefined;
-  box.dataset.kind = what ?? '';
-  box.setAttribute('aria-busy', String(what === 'loading'));
-  if (what === 'loading') box.replaceChildren(loadingText());
-  else box.replaceChildren(...(content ? [content] : []));
-}
-
-function loadingText() {
-  const text = document.createElement('p');
-  text.textContent = view.symbol ? phrase('loading', view.symbol) : phrase('loading_any');
-  return text;
-}
-
 function refused(error, again = open) {
   if (error.name === 'AbortError') return;
   if (error.name !== 'Refused') throw error;
-  const { box, stop } = adviceElement(adviceFor(error, place()), again);
-  stopWaiting = stop;
-  noticeSaid('refused', box);
+  const advice = adviceFor(error, place());
+  const isAway = error.status === UNREACHABLE || error.status >= 500;
+  return advise('refused', { advice, isAway }, () => {
+    // The button has said what it costs.
+    if (advice.costs) change({ symbol: view.symbol });
+    else again();
+  });
+}
+
+/** Advice in the place of a chart, unless another view is chosen before it is there. A server that is away is asked again by itself. */
+async function advise(what, { advice, isAway = false }, again) {
+  const before = [view, feed];
+  const who = await whoFor(advice);
+  if (view !== before[0] || feed !== before[1]) return;
+  const { box, stop } = adviceElement(advice, again, who);
+  stopWaiting = isAway ? whenBack(ask, again) : stop;
+  noticeSaid(what, box);
 }
 
 /** A message in the place of a chart, also for screen readers. */
@@ -359,74 +359,67 @@ function noticeSaid(what, box) {
   notice(what, box);
   dateBox.settle(view.before);
   byId('count').textContent = '';
-  byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
+  say([...box.children].map((part) => part.textContent).join('. '));
 }
 
 async function nothing() {
   const mine = feed;
   // Only an offer: without it there is still the link to the newest candles.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
+  const found = await facts.load(view.symbol);
   if (feed !== mine) return;
-  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
+  await advise('empty', { advice: nothingAdvice(view, first && pointOf(first, period()), found?.periods) }, open);
+  if (feed !== mine || !found) return;
+  showStored(found);
+  fresh.watch(found);
 }
 
 /** Another period, adjustment or session, at the place that is on the screen. */
 function choose(name, value) {
   const { before } = parseLink(location.search).view;
   // A candle of a year is dated by its first day; in days, its last is where it is.
-  change({ [name]: value, before: name === 'period' && before ? lastDate(before, view.period) : before });
+  change({ [name]: value, range: undefined, before: name === 'period' && before ? lastDate(before, view.period) : before });
 }
 
-function wire() {
-  byId('controls').addEventListener('change', ({ target }) => {
-    if (target.type === 'radio') choose(target.name, target.value);
-  });
-  // With one box and no button, Enter would send the form.
-  byId('controls').addEventListener('submit', (event) => event.preventDefault());
-  // After a choice with the pointer the chart gets the focus; with keys the choice goes on.
-  byId('controls').addEventListener('click', (event) => {
-    if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
-  });
-  byId('newest').addEventListener('click', newest);
-  const help = byId('help');
-  byId('help-open').addEventListener('click', () => help.showModal());
-  const restyled = (prefer) => () => {
-    prefer();
-    chart?.restyle();
-  };
-  byId('theme').addEventListener('click', restyled(cycleTheme));
-  byId('rise').addEventListener('click', restyled(cycleRise));
-  addEventListener('popstate', goBack);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.restyle());
-  const cycle = (step) => choose('period', stepPeriod(view.period, step));
-  const other = (name, one, two) => choose(name, view[name] === one ? two : one);
-  listen({
-    '/': () => byId('symbol').focus(),
-    '?': () => help.showModal(),
-    ArrowLeft: (event) => chart?.step(event.shiftKey ? -10 : -1),
-    ArrowRight: (event) => chart?.step(event.shiftKey ? 10 : 1),
-    Home: () => chart?.look(0),
-    End: newest,
-    '+': () => chart?.zoom(1.25),
-    '=': () => chart?.zoom(1.25),
-    '-': () => chart?.zoom(0.8),
-    p: () => cycle(1),
-    P: () => cycle(-1),
-    a: () => other('adjust', 'none', 'forward'),
-    s: () => {
-      if (!byId('sessions').disabled) other('session', 'intraday', 'all');
-    },
-    g: () => dateBox.focus(),
-    o: () => byId('trade').click(),
-    w: () => byId('star').click(),
-    l: () => panel('lists'),
-    f: () => panel('flow'),
-    G: () => panel('grid'),
-    r: () => (view.symbol ? open() : begin()),
-    t: restyled(cycleTheme),
-    c: restyled(cycleRise),
-    Escape: () => chart?.clearLook(),
-  });
+/** How far back, in the period that suits it. */
+function chooseRange(range) {
+  const to = view.symbol && periodOfRange(range, facts.of(view.symbol));
+  if (!to) return;
+  if (to !== view.period || !feed?.reachesNow || feed.candles.length === 0) return change({ range, period: to, before: undefined });
+  view = { ...view, range, before: undefined };
+  writeAddress(view, 'pushState');
+  showRange(range);
+  ranged.reach();
+}
+
+/** Home: the first candle of all, whether it is loaded or not. */
+async function beginning() {
+  if (!chart || !feed || feed.candles.length === 0) return;
+  if (feed.reachesBeginning) return chart.look(0);
+  const mine = new Feed(view, ask);
+  pager.say(phrase('loading_first'));
+  try {
+    await mine.openFirst();
+  } catch (error) {
+    pager.refuse(error, beginning);
+    return;
+  }
+  if (mine.candles.length === 0 || mine.view !== view) return;
+  leave();
+  feed = mine;
+  view = { ...view, range: undefined };
+  mine.view = view;
+  showRange(undefined);
+  // In the way that a page is begun, and then at its other end.
+  const shown = begun(mine);
+  chart.look(0);
+  await shown;
+}
+
+async function openExtra(way) {
+  const loaded = await extra.load();
+  if (loaded && chart && feed?.candles.length > 0) loaded.open(way);
+  else if (!loaded) note(shared('gone'));
 }
 
 async function panel(name) {
@@ -443,11 +436,10 @@ function newest() {
   chart?.clearLook();
 }
 
-/** Opens the security of the address, or the last one, or a suggestion of the server. */
+/** Opens the security of the address; without one the last that was looked at, or a suggestion. */
 async function begin() {
-  if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
-    writeAddress(view);
+    if (asked) writeAddress(view);
     await open();
     return;
   }
@@ -467,29 +459,33 @@ async function begin() {
   if (view !== mine) return;
   const first = found.securities.at(0)?.symbol;
   if (lost || !first) {
-    noticeSaid('empty', adviceElement(lostAdvice(view, lost, found), begin).box);
+    await advise('empty', { advice: lostAdvice(view, lost, found) }, begin);
     return;
   }
-  view.symbol = first;
-  writeAddress(view);
+  view = { ...view, symbol: first };
   await open();
 }
 
 /** Clears everything of the former view. */
 function close() {
-  stopWaiting();
-  feed?.close();
+  leave();
   feed = undefined;
-  pager.watch(undefined);
-  trades.stop();
   beside.side?.leaveFor(undefined);
-  showControls();
+  search.set(view.symbol, view.symbol ?? lost);
+  showControls(view, undefined);
   showReadOut(undefined);
-  clearFacts();
+  showNames(undefined);
 }
 
 readAddress();
-wire();
+wire(
+  {
+    alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel,
+    again: () => (view.symbol ? open() : begin()),
+    goTo: () => dateBox.focus(),
+  },
+  () => ({ view, chart, periods: facts.of(view.symbol)?.periods }),
+);
 showPlace();
 begin().finally(() => {
   me().then(showMe, () => showMe(undefined));

@@ -13,6 +13,8 @@ export class Backdrop {
   /** `hasLabels` for the pane with text; the volume below only continues the background. */
   constructor(hasLabels) {
     this.hasLabels = hasLabels;
+    /** Where marks were painted last, for the pointer. */
+    this.boxes = [];
     this.shown = { runs: [], breaks: [], pauses: [], placed: new Map(), begins: undefined, palette: undefined };
     const behind = { drawBackground: (target) => this.paint(target, paintBehind), draw: () => {} };
     const among = { draw: (target) => this.paint(target, paintLines) };
@@ -34,6 +36,12 @@ export class Backdrop {
     return this.views;
   }
 
+  /** Which mark is under the pointer. */
+  hitTest(x, y) {
+    const box = this.boxes.find((one) => x >= one.left && x <= one.right && y >= one.top && y <= one.bottom);
+    return box ? { externalId: `mark:${box.index}`, zOrder: 'top', cursorStyle: 'help', distance: 0, hitTestPriority: 2 } : null;
+  }
+
   show(shown) {
     this.shown = shown;
     this.requestUpdate?.();
@@ -45,7 +53,7 @@ export class Backdrop {
     target.useMediaCoordinateSpace(({ context, mediaSize }) => {
       const spacing = this.time.options().barSpacing;
       const leftOf = (index) => this.time.logicalToCoordinate(index) - spacing / 2;
-      painter({ context, mediaSize, range, spacing, leftOf, hasLabels: this.hasLabels }, this.shown);
+      painter({ context, mediaSize, range, spacing, leftOf, boxes: this.boxes }, this.shown);
     });
   }
 }
@@ -97,36 +105,37 @@ function paintBeginning({ context, mediaSize, leftOf }, { line, date }, palette)
 }
 
 /**
- * Marks at the foot of the pane: as text if the next mark leaves room, else as letters, or as a tick where those would overlap.
- * Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
+ * Marks at the foot of the pane, each with its middle at its candle: as text if the neighbours leave room, else as letters, or as a tick
+ * where those would overlap. Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
  */
-function paintBadges({ context, mediaSize, range, spacing, leftOf }, placed, palette) {
+function paintBadges({ context, mediaSize, range, spacing, leftOf, boxes }, placed, palette) {
+  boxes.length = 0;
   const visible = [...placed.keys()].filter((index) => index >= range.from - 1 && index <= range.to + 1).sort((a, b) => a - b);
+  const middle = (index) => (index === undefined ? Infinity : leftOf(index) + spacing / 2);
   const marks = visible.map((index, at) => {
-    const next = visible[at + 1];
-    const left = Math.round(leftOf(index) + (spacing - BADGE) / 2);
-    const room = (next === undefined ? mediaSize.width : leftOf(next) + (spacing - BADGE) / 2) - left - 4;
-    return { left, room, actions: placed.get(index) };
+    const centre = middle(index);
+    const gap = Math.min(middle(visible[at + 1]) - centre, at > 0 ? centre - middle(visible[at - 1]) : Infinity);
+    return { index, centre, gap, actions: placed.get(index) };
   });
   const isMinor = ({ actions }) => actions.every(({ letter }) => letter === 'D');
-  const taken = [];
-  const y = mediaSize.height - BADGE - BADGE_FLOOR;
+  const top = mediaSize.height - BADGE - BADGE_FLOOR;
   context.font = `600 10px ${FONT}`;
   context.textBaseline = 'middle';
   context.textAlign = 'center';
-  for (const mark of [...marks.filter((one) => !isMinor(one)), ...marks.filter(isMinor)]) {
-    const { left, room, actions } = mark;
+  for (const { index, centre, gap, actions } of [...marks.filter((one) => !isMinor(one)), ...marks.filter(isMinor)]) {
     const widthOf = (text) => Math.max(BADGE, Math.ceil(context.measureText(text).width) + 8);
     const words = actions.map(({ brief }) => brief).join(', ');
-    const text = widthOf(words) <= room ? words : actions.map(({ letter }) => letter).join('');
-    const right = left + widthOf(text);
-    if (taken.some((other) => left < other.right + 2 && right + 2 > other.left)) {
+    const text = widthOf(words) / 2 + BADGE / 2 + 4 <= gap ? words : actions.map(({ letter }) => letter).join('');
+    const width = widthOf(text);
+    const left = Math.round(centre - width / 2);
+    const box = { index, left, right: left + width, top, bottom: top + BADGE + 1 };
+    if (boxes.some((other) => box.left < other.right + 2 && box.right + 2 > other.left)) {
       context.fillStyle = palette.accent;
-      context.fillRect(left + Math.floor(BADGE / 2), y + BADGE + 2, 2, 3);
+      context.fillRect(Math.round(centre) - 1, top + BADGE + 2, 2, 3);
       continue;
     }
-    taken.push({ left, right });
-    paintBadge(context, { left, y, width: right - left, text }, palette);
+    boxes.push(box);
+    paintBadge(context, { left, y: top, width, text }, palette);
   }
 }
 

@@ -1,68 +1,39 @@
-// The chart library, behind the few things that the page wants of it: show candles, say what is looked at, move, zoom.
+// The chart library, behind the few things that the page wants of it: show candles, say what is looked at, move, zoom. Positions are those
+// among all candles of the view; the library is given a window of them (window.js) and counts from where that begins.
 
-import {
-  CandlestickSeries,
-  ColorType,
-  CrosshairMode,
-  HistogramSeries,
-  LineStyle,
-  createChart,
-  createSeriesMarkers,
-} from 'lightweight-charts';
+import { CandlestickSeries, HistogramSeries, LineSeries, PriceScaleMode, createChart, createSeriesMarkers } from 'lightweight-charts';
 
 import { Backdrop } from './backdrop.js';
-import { followed } from './candles.js';
-import { abbreviated } from './decimal.js';
-import { FONT, readPalette } from './palette.js';
+import { followed, indexOfWall } from './candles.js';
+import { CARRIER, LINE_STYLES, ROOM_RIGHT, SCALE_WIDTH, SPACING, SPACING_MAX, candleColours, chartColours, chartOptions } from './chart-style.js';
+import { readPalette } from './palette.js';
+import { covers, isNearEnd, windowOf } from './window.js';
 
-const SPACING = 7;
-/** Candles' worth of empty space to the right of the newest. */
-const ROOM_RIGHT = 4;
 const VOLUME_SHARE = 0.2;
-const STYLES = { order: LineStyle.LargeDashed, trigger: LineStyle.Dashed, base: LineStyle.Solid, level: LineStyle.Dotted, bound: LineStyle.SparseDotted };
+/** The library goes on moving for a while after a finger has left it. */
+const GLIDE_MS = 1500;
+const SPAN_MIN = 8;
+const SPAN_MAX = 4000;
+const MODES = { linear: PriceScaleMode.Normal, log: PriceScaleMode.Logarithmic, percent: PriceScaleMode.Percentage };
 
 export class ChartView {
-  constructor(container, { tickText, crosshairText, onLook, onRange }) {
-    this.container = container;
-    this.onLook = onLook;
-    this.candles = [];
-    this.cursor = undefined;
-    this.isByKeys = false;
+  /**
+   * `backdropOf` gives what lies behind candles, `onLook` gets the candle that is pointed at, `onMark` a mark under the pointer,
+   * `onRange` what is visible.
+   */
+  constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onRange }) {
+    Object.assign(this, { container, backdropOf, onLook, onRange });
+    Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
     this.trades = { lines: [], arrows: [] };
     this.lines = [];
-    const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    /** Called when the library has been given other candles, or colours are others. */
+    this.onLoaded = () => {};
     this.palette = readPalette();
-    const { layout, ...colours } = chartColours(this.palette);
-    this.chart = createChart(container, {
-      ...colours,
-      autoSize: true,
-      // The library's logo brings a style element that the content policy forbids; the page names its makers in words.
-      layout: {
-        ...layout,
-        fontFamily: FONT,
-        fontSize: 11,
-        attributionLogo: false,
-        panes: { ...layout.panes, enableResize: false },
-      },
-      kineticScroll: { touch: !isCalm, mouse: false },
-      rightPriceScale: { borderVisible: false, minimumWidth: 68, scaleMargins: { top: 0.06, bottom: 0.1 } },
-      timeScale: {
-        borderVisible: false,
-        timeVisible: true,
-        barSpacing: SPACING,
-        rightOffset: ROOM_RIGHT,
-        minBarSpacing: 0.6,
-        // A page of newer candles must not move the visible ones.
-        shiftVisibleRangeOnNewBar: false,
-        tickMarkFormatter: (wall, weight) => tickText(wall, weight),
-      },
-      localization: { timeFormatter: (wall) => crosshairText(wall) },
-    });
-    const options = { borderVisible: false, priceLineVisible: false, ...candleColours(this.palette) };
-    this.price = this.chart.addSeries(CandlestickSeries, options);
+    this.chart = createChart(container, chartOptions(this.palette, { tickText, crosshairText }));
+    this.price = this.chart.addSeries(CandlestickSeries, { borderVisible: false, priceLineVisible: false, ...candleColours(this.palette) });
     this.volume = this.chart.addSeries(
       HistogramSeries,
-      { priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'custom', minMove: 1, formatter: abbreviated } },
+      { priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'custom', minMove: 1, formatter: volumeText } },
       1,
     );
     const [top, bottom] = this.chart.panes();
@@ -72,49 +43,94 @@ export class ChartView {
     this.backdrops = [new Backdrop(true), new Backdrop(false)];
     this.price.attachPrimitive(this.backdrops[0]);
     this.volume.attachPrimitive(this.backdrops[1]);
+    this.watch(onMark);
+  }
+
+  watch(onMark) {
+    const marked = ({ hoveredInfo, logical, time }) => {
+      const [, at] = /^mark:(\d+)$/.exec(hoveredInfo?.objectId ?? '') ?? [];
+      return at === undefined ? { isMark: false, index: time === undefined ? undefined : this.start + logical } : { isMark: true, index: this.start + Number(at) };
+    };
     this.chart.subscribeCrosshairMove((event) => {
-      const isInside = event.time !== undefined && this.candles[event.logical] !== undefined;
-      this.cursor = isInside ? event.logical : undefined;
+      const at = this.start + event.logical;
+      this.cursor = event.time !== undefined && this.candles[at] ? at : undefined;
       if (event.sourceEvent) this.isByKeys = false;
-      onLook(this.cursor);
+      this.onLook(this.cursor);
+      onMark(marked(event));
     });
+    // A finger that taps moves no crosshair.
+    this.chart.subscribeClick((event) => onMark(marked(event)));
     this.chart.timeScale().subscribeVisibleLogicalRangeChange(() => {
       const range = this.range();
-      if (range) onRange(range);
+      if (!range) return;
+      this.follow(range);
+      this.onRange(range);
+    });
+    // A drag is measured from the newest candle that the library knows: that one must not become another meanwhile.
+    const held = (until) => () => (this.heldUntil = until());
+    this.heldUntil = 0;
+    this.container.addEventListener('pointerdown', held(() => Infinity), { capture: true });
+    for (const name of ['pointerup', 'pointercancel']) addEventListener(name, held(() => performance.now() + GLIDE_MS), { capture: true });
+  }
+
+  /** Replaces the candles of the view; the visible ones stay where they are. The first of a view are shown from their end on. */
+  show(candles, { decimals, isWhole = false }) {
+    const before = this.candles;
+    const range = before.length > 0 ? this.range() : undefined;
+    const shift = before.length > 0 ? Math.max(indexOfWall(candles, before[0].wall), 0) : 0;
+    this.cursor = followed(before, this.cursor, candles);
+    this.candles = candles;
+    this.isWhole = isWhole;
+    this.price.applyOptions({ priceFormat: { type: 'price', precision: decimals, minMove: 10 ** -decimals } });
+    if (!range) {
+      this.home();
+      return;
+    }
+    const moved = { from: range.from + shift, to: range.to + shift };
+    this.load(moved, { hasShifted: shift });
+    this.place(moved);
+  }
+
+  /** Gives the library the candles round a range. */
+  load(range, { hasShifted = 0 } = {}) {
+    const wanted = windowOf(this.candles.length, range);
+    if (performance.now() < this.heldUntil && this.end > 0) wanted.end = Math.max(wanted.end, Math.min(this.end + hasShifted, this.candles.length));
+    Object.assign(this, wanted);
+    const shown = this.shown();
+    this.price.setData(shown.map(({ wall, open, high, low, close }) => ({ time: wall, open, high, low, close })));
+    this.drawVolume(shown);
+    this.decorate();
+    this.showTrades(this.trades);
+    this.onLoaded();
+  }
+
+  /** The candles that the library has. */
+  shown() {
+    return this.start === 0 && this.end === this.candles.length ? this.candles : this.candles.slice(this.start, this.end);
+  }
+
+  /** Other candles for the library before the reader comes to the end of those that it has. */
+  follow(range) {
+    if (this.goal || !isNearEnd(this, range, this.candles.length) || performance.now() < this.heldUntil) return;
+    cancelAnimationFrame(this.following);
+    this.following = requestAnimationFrame(() => {
+      const now = this.range();
+      if (!now || !isNearEnd(this, now, this.candles.length)) return;
+      this.load(now);
+      this.place(now);
     });
   }
 
-  /** Replaces the candles of the view; the visible ones stay where they are. */
-  show(candles, { decimals, backdrop }) {
-    // When newer ones come, the library keeps the view only as long as there have been as many before: after a few, it would jump.
-    const stays = candles.length > this.candles.length && candles[0]?.wall === this.candles[0]?.wall ? this.range() : undefined;
-    if (stays) this.goesTo(() => stays);
-    this.cursor = followed(this.candles, this.cursor, candles);
-    this.candles = candles;
-    this.backdrop = backdrop;
-    const step = 10 ** -decimals;
-    this.price.applyOptions({ priceFormat: { type: 'price', precision: decimals, minMove: step } });
-    this.price.setData(candles.map(({ wall, open, high, low, close }) => ({ time: wall, open, high, low, close })));
-    this.drawVolume();
-    this.drawBackdrop();
-    if (stays) this.moveTo(stays);
-  }
-
-  drawVolume() {
+  drawVolume(shown = this.shown()) {
     const { 'rise-soft': rise, 'fall-soft': fall } = this.palette;
-    this.volume.setData(
-      this.candles.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })),
-    );
+    this.volume.setData(shown.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })));
   }
 
-  decorate(backdrop) {
-    this.backdrop = backdrop;
-    this.drawBackdrop();
-  }
-
-  drawBackdrop() {
-    if (!this.backdrop) return;
-    for (const one of this.backdrops) one.show({ ...this.backdrop, palette: this.palette });
+  /** What lies behind the candles, anew. */
+  decorate() {
+    if (this.candles.length === 0) return;
+    const backdrop = this.backdropOf(this.shown(), this.start);
+    for (const one of this.backdrops) one.show({ ...backdrop, palette: this.palette });
   }
 
   /** Open orders and the levels of a grid as lines at their price, fills as arrows at their candles, triggers as dots at their price. */
@@ -125,13 +141,15 @@ export class ChartView {
     for (const line of this.lines) this.price.removePriceLine(line);
     this.lines = trades.lines.map(({ side, price, words, style }) =>
       this.price.createPriceLine({
-        price: Number(price), color: colour(side), lineWidth: 1, lineStyle: STYLES[style], axisLabelVisible: true, title: words,
+        price: Number(price), color: colour(side), lineWidth: 1, lineStyle: LINE_STYLES[style], axisLabelVisible: true, title: words,
       }),
     );
     if (!this.arrows && trades.arrows.length === 0) return;
     this.arrows ??= createSeriesMarkers(this.price, []);
+    // Of a candle that the library does not have it would put the arrow at the nearest that it has.
+    const [first, last] = [this.candles[this.start]?.wall ?? Infinity, this.candles[this.end - 1]?.wall ?? -Infinity];
     this.arrows.setMarkers(
-      trades.arrows.map(({ wall, side, text, price }) => ({
+      trades.arrows.filter(({ wall }) => wall >= first && wall <= last).map(({ wall, side, text, price }) => ({
         time: wall,
         color: colour(side),
         text,
@@ -147,17 +165,27 @@ export class ChartView {
     this.chart.applyOptions(chartColours(this.palette));
     this.price.applyOptions(candleColours(this.palette));
     this.drawVolume();
-    this.drawBackdrop();
+    this.decorate();
     this.showTrades(this.trades);
+    this.onLoaded();
+  }
+
+  /** Prices evenly, by their ratio, or in percent of the first that is visible. */
+  setScale(name) {
+    const mode = MODES[name];
+    const scale = this.price.priceScale();
+    // Percents are longer than prices; room for them before they come, or everything would move.
+    if (scale.options().mode !== mode) scale.applyOptions({ mode, autoScale: true, minimumWidth: name === 'percent' ? SCALE_WIDTH + 8 : SCALE_WIDTH });
   }
 
   /** Before the candles of another view: the library would keep the times of both until the volumes have followed the prices. */
   clear() {
-    this.candles = [];
-    this.cursor = undefined;
+    Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined });
     cancelAnimationFrame(this.looking);
+    cancelAnimationFrame(this.following);
     this.chart.clearCrosshairPosition();
     this.showTrades({ lines: [], arrows: [] });
+    this.onLoaded();
     this.volume.setData([]);
     this.price.setData([]);
   }
@@ -167,20 +195,31 @@ export class ChartView {
     return this.candles.length > 0 && this.edge() === this.candles.length - 1;
   }
 
-  /** The newest candles at the usual width, also those that are shown between this and the next frame. */
+  /** The newest candles at the usual width; a short history as wide as the screen. */
   home() {
     const time = this.chart.timeScale();
-    time.applyOptions({ barSpacing: SPACING, rightOffset: ROOM_RIGHT });
-    time.scrollToPosition(ROOM_RIGHT, false);
+    const count = this.candles.length;
+    const width = () => time.width() || this.container.clientWidth - SCALE_WIDTH;
+    const fitting = this.isWhole && count * SPACING < screen.width ? width() / (count + ROOM_RIGHT) : SPACING;
+    const barSpacing = Math.min(Math.max(fitting, SPACING), SPACING_MAX);
+    time.applyOptions({ barSpacing, rightOffset: ROOM_RIGHT });
     this.price.priceScale().applyOptions({ autoScale: true });
+    const isNew = this.end === 0;
+    if (isNew || this.end < count) this.load(undefined);
+    time.scrollToPosition(ROOM_RIGHT, false);
     this.goesTo(() => {
       const to = this.candles.length - 1 + ROOM_RIGHT;
-      return { from: to - time.width() / SPACING, to };
+      return { from: to - width() / barSpacing, to };
     });
   }
 
   moveTo(range) {
-    this.chart.timeScale().setVisibleLogicalRange(range);
+    if (!covers(this, range, this.candles.length)) this.load(range);
+    this.place(range);
+  }
+
+  place(range) {
+    this.chart.timeScale().setVisibleLogicalRange({ from: range.from - this.start, to: range.to - this.start });
     this.goesTo(() => range);
   }
 
@@ -194,7 +233,9 @@ export class ChartView {
   }
 
   range() {
-    return this.goal?.() ?? this.chart.timeScale().getVisibleLogicalRange();
+    if (this.goal) return this.goal();
+    const range = this.chart.timeScale().getVisibleLogicalRange();
+    return range ? { from: range.from + this.start, to: range.to + this.start } : undefined;
   }
 
   /** The candle that `home` would put where it is now: what a view is dated by, so that opening its address again moves nothing. */
@@ -204,14 +245,26 @@ export class ChartView {
     return Math.min(Math.max(right, 0), last);
   }
 
+  /** From a candle on to the newest. */
+  fitFrom(index) {
+    this.price.priceScale().applyOptions({ autoScale: true });
+    const to = this.candles.length - 1 + ROOM_RIGHT;
+    const width = this.chart.timeScale().width();
+    // A day of few candles does not become a wall of them.
+    const span = Math.max(to - index + 0.5, width / SPACING_MAX);
+    this.moveTo({ from: to - span, to });
+  }
+
   /** Round the right edge, where the newest candle is, unless the cursor says what is looked at. */
   zoom(factor) {
     const { from, to } = this.range() ?? {};
     if (from === undefined) return;
     const anchor = this.cursor ?? to;
-    const span = Math.min(Math.max((to - from) / factor, 8), 4000);
+    const span = Math.min(Math.max((to - from) / factor, SPAN_MIN), SPAN_MAX);
     const share = (anchor - from) / (to - from);
-    this.moveTo({ from: anchor - span * share, to: anchor + span * (1 - share) });
+    // Never more room beyond the newest candle than there is at home.
+    const right = Math.min(anchor + span * (1 - share), Math.max(to, this.candles.length - 1 + ROOM_RIGHT));
+    this.moveTo({ from: right - span, to: right });
   }
 
   /** Moves the crosshair by candles, and the chart after it. */
@@ -247,15 +300,30 @@ export class ChartView {
     this.cursor = undefined;
     this.onLook(undefined);
   }
-}
 
-function chartColours({ sheet, soft, ink, grid, line }) {
-  const label = { color: soft, width: 1, style: LineStyle.Dotted, labelBackgroundColor: ink };
-  return {
-    layout: { background: { type: ColorType.Solid, color: sheet }, textColor: soft, panes: { separatorColor: line } },
-    grid: { vertLines: { color: grid }, horzLines: { color: grid } },
-    crosshair: { mode: CrosshairMode.Normal, vertLine: label, horzLine: label },
-  };
-}
+  /** Another line among the prices. */
+  addLine(options) {
+    return this.chart.addSeries(LineSeries, { priceLineVisible: false, ...options }, 0);
+  }
 
-const candleColours = ({ rise, fall }) => ({ upColor: rise, downColor: fall, wickUpColor: rise, wickDownColor: fall });
+  /**
+   * Panes below the volume, by name, each with a series that carries its scale and draws nothing. Before the first picture, so that nothing
+   * moves when what is drawn in them comes.
+   */
+  setPanes(names) {
+    if (names.join() === [...this.panes.keys()].join()) return;
+    for (const series of this.panes.values()) this.chart.removeSeries(series);
+    const add = (name, at) => {
+      const series = this.chart.addSeries(LineSeries, CARRIER, at + 2);
+      series.priceScale().applyOptions({ scaleMargins: { top: 0.18, bottom: 0.06 } });
+      this.chart.panes()[at + 2].setStretchFactor(VOLUME_SHARE);
+      return [name, series];
+    };
+    this.panes = new Map(names.map(add));
+  }
+
+  /** Where a candle is on the screen, in pixels from the left of the chart, and how high the pane of prices is. */
+  spot(index) {
+    return { x: this.chart.timeScale().logicalToCoordinate(index - this.start), y: this.chart.panes()[0].getHeight() };
+  }
+}

@@ -12,7 +12,7 @@ function parsed(text) {
 
 const scaled = (one, scale) => one.units * 10n ** BigInt(scale - one.scale);
 
-function written(units, scale) {
+export function written(units, scale) {
   const digits = String(units < 0n ? -units : units).padStart(scale + 1, '0');
   const whole = digits.slice(0, digits.length - scale);
   const text = scale > 0 ? `${whole}.${digits.slice(digits.length - scale)}` : whole;
@@ -97,6 +97,27 @@ export function grouped(text) {
   const [whole, fraction] = String(text).split('.');
   const spaced = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? spaced : `${spaced}.${fraction}`;
+}
+
+const SHORT = 100_000n;
+const DIGITS = 4;
+
+/**
+ * A number of a hundred thousand or more with four digits and the letter of a unit, half away from zero; nothing for a smaller one. Units
+ * have a number of zeros, ascending.
+ */
+export function shortened(text, units) {
+  const { units: all, scale } = parsed(text);
+  const size = all < 0n ? -all : all;
+  const whole = size / 10n ** BigInt(scale);
+  if (whole < SHORT) return undefined;
+  // Rounded first: what is just below a unit may come to one of it.
+  const place = BigInt(String(whole).length - DIGITS + scale);
+  const round = (dividedAwayFromZero(size, 10n ** place) * 10n ** place) / 10n ** BigInt(scale);
+  const { zeros, letter } = units.findLast((unit) => String(round).length > unit.zeros);
+  const decimals = Math.max(DIGITS - (String(round).length - zeros), 0);
+  const number = grouped(written((round * 10n ** BigInt(decimals)) / 10n ** BigInt(zeros), decimals));
+  return `${all < 0n ? '-' : ''}${number}${letter}`;
 }
 
 /** A volume for the axis, where exactness would only be noise: `12.4M`. */

@@ -4,22 +4,28 @@
 import { adviceElement } from './advice.js';
 import { me } from './api.js';
 import { pathHere, whereIAm } from './base.js';
+import { accounts } from './desk/admin/accounts.js';
+import { audit } from './desk/admin/audit.js';
+import { status } from './desk/admin/status.js';
 import { connections } from './desk/connections.js';
 import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
 import { portfolio } from './desk/portfolio.js';
 import { quota } from './desk/quota.js';
+import { securities } from './desk/securities.js';
 import { isTopics, topics } from './desk/topics.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
 import { adviceFor } from './refusal.js';
 import { showMe, showPlace } from './shell.js';
 
-const PAGES = { '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
+const PAGES = { '/securities': securities, '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
+const OPERATORS_PAGES = { '/admin': accounts, '/admin/audit': audit, '/admin/status': status };
 
 async function start() {
-  const page = isTopics(pathHere()) ? topics : PAGES[pathHere()];
+  const page = isTopics(pathHere()) ? topics : (PAGES[pathHere()] ?? OPERATORS_PAGES[pathHere()]);
   const sheet = byId('desk');
+  page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();
   const head = el('h1', {}, page.title);

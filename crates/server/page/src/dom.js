@@ -12,3 +12,6 @@ export function el(name, attributes = {}, ...children) {
 }
 
 export const byId = (id) => document.getElementById(id);
+
+/** Once the frame that is being made is on the screen. */
+export const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

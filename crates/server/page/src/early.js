@@ -4,17 +4,15 @@
 
 import { addressOf, pathHere } from './base.js';
 import { exchange } from './exchange.js';
-import { parseLink } from './link.js';
 import { remembered } from './memory.js';
-import { candlesPath, firstPoint } from './question.js';
+import { candlesPath, firstPoint, keepingQuota } from './question.js';
+import { visitOf } from './visit.js';
 
 // Sent before local storage is read: the first read takes longer than sending a request.
 if (pathHere() === '/') {
-  const { view, lost } = parseLink(location.search);
-  // An address that is not understood does not mean the last security, and opening that may cost quota.
-  if (!lost) view.symbol ??= remembered('symbol');
+  const { view, asked } = visitOf(location.search);
   if (view.symbol) {
-    const path = candlesPath(view, firstPoint(view));
+    const path = candlesPath(view, { ...firstPoint(view), ...keepingQuota(asked === view.symbol) });
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
     // The page handles the error; without this an unreachable server would be an uncaught exception.
     answer.catch(() => {});

@@ -1,15 +1,19 @@
 // The candles of one view, a page at a time: older ones without end, and newer ones where a view began in the past.
 
 import { candleOf, mergePages } from './candles.js';
-import { candlesPath, firstPoint } from './question.js';
+import { candlesPath, firstPoint, keepingQuota } from './question.js';
 
 // A chart of more than this is slower to draw than anyone can read; another date is a better way to get there.
 export const CANDLES_MAX = 60_000;
+/** Before anything that was ever traded here. */
+const EARLIEST = '1900-01-01';
 
 export class Feed {
-  constructor(view, ask) {
+  /** `isAsked` is whether the reader has chosen the security, and not the page. */
+  constructor(view, ask, isAsked = true) {
     this.view = view;
     this.ask = ask;
+    this.isAsked = isAsked;
     this.candles = [];
     this.cursor = undefined;
     this.reachesBeginning = false;
@@ -19,7 +23,15 @@ export class Feed {
 
   /** The first page, which ends at the point of the view or now. */
   async open() {
-    this.takeOlder(await this.page(firstPoint(this.view)));
+    this.takeOlder(await this.page({ ...firstPoint(this.view), ...keepingQuota(this.isAsked) }));
+  }
+
+  /** The first page of all, which begins where history does. */
+  async openFirst() {
+    const data = await this.page({ after: EARLIEST });
+    this.candles = data.candlesticks.map(candleOf);
+    this.reachesBeginning = true;
+    this.reachesNow = !data.next;
   }
 
   get hasOlder() {
@@ -38,18 +50,19 @@ export class Feed {
     this.takeOlder(await this.page({ ...firstPoint(this.view), next: this.cursor }));
   }
 
-  async newer() {
+  /** `isAsked` is whether the reader wants them; else they are left where they are if they would cost quota. */
+  async newer(isAsked = true) {
     const last = this.candles.at(-1);
     // The point is included, so the pages meet in one candle and nothing can be lost between them.
     const point = last ? { after: new Date(last.stamp * 1000).toISOString().replace('.000', '') } : {};
-    const data = await this.page(point);
+    const data = await this.page({ ...point, ...keepingQuota(isAsked) });
     this.candles = mergePages(this.candles, data.candlesticks.map(candleOf));
     this.reachesNow = !data.next;
   }
 
   /** The first candle from the point of the view on, for a view that has none up to it. */
   async firstAfter() {
-    const { candlesticks } = await this.page({ after: this.view.before, limit: 1 });
+    const { candlesticks } = await this.page({ after: this.view.before, limit: 1, ...keepingQuota(this.isAsked) });
     return candlesticks.map(candleOf).at(0);
   }
 

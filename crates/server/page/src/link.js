@@ -1,19 +1,28 @@
-// The address of a view: `/?symbol=700.HK&period=5m&adjust=forward&session=all&before=2026-11-13T15:00`. What is at its
+// The address of a view: `/?symbol=700.HK&period=5m&adjust=none&session=all&ma=5,10&before=2026-11-13T15:00`. What is at its
 // default is left out, so that addresses stay short enough to be read aloud.
 
 import { addressOf } from './base.js';
 import { DEFAULT_PERIOD, periodNamed } from './periods.js';
 import { REGIONS } from './served-markets.js';
+import { STUDY_NAMES, settingOf } from './study/settings.js';
 
 const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.keys(REGIONS).join('|')})$`);
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
+const SCALES = ['linear', 'log', 'percent'];
+// Here and not with what they mean (ranges.js): this is also part of the script that runs before the page.
+export const RANGE_NAMES = ['1d', '5d', '1m', '6m', 'ytd', '1y', '5y', 'all'];
+export const COMPARED_MAX = 4;
 
 export const DEFAULTS = Object.freeze({
   symbol: undefined,
   period: DEFAULT_PERIOD,
-  adjust: 'none',
+  adjust: 'forward',
   session: 'intraday',
+  scale: 'linear',
+  ...Object.fromEntries(STUDY_NAMES.map((name) => [name, undefined])),
+  compare: undefined,
+  range: undefined,
   before: undefined,
 });
 
@@ -27,26 +36,47 @@ export function parseLink(search) {
   const given = new URLSearchParams(search);
   const view = { ...DEFAULTS };
   const ignored = [];
+  const skip = (name, text) => ignored.push(`${name}=${text.slice(0, SHOWN_MAX)}`);
   const take = (name, understand) => {
     const text = given.get(name);
     if (text === null || text === '') return;
     const value = understand(text);
-    if (value === undefined) ignored.push(`${name}=${text.slice(0, SHOWN_MAX)}`);
+    if (value === undefined) skip(name, text);
     else view[name] = value;
   };
+  const named = given.get('symbol')?.trim() ?? '';
+  view.symbol = symbolOf(named);
   take('period', (text) => periodNamed(text)?.name);
   take('adjust', (text) => (['none', 'forward'].includes(text) ? text : undefined));
   take('session', (text) => SESSION_WORDS[text]);
+  take('scale', (text) => SCALES.find((scale) => scale === text));
+  for (const name of STUDY_NAMES) take(name, (text) => settingOf(name, text));
+  take('compare', (text) => {
+    const { compared, others } = comparedOf(text.split(','), view.symbol);
+    // Those that can be are compared; only where none can be the whole parameter is named.
+    if (compared) others.forEach((other) => skip('compare', other));
+    return compared;
+  });
+  take('range', (text) => RANGE_NAMES.find((range) => range === text));
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
-  const named = given.get('symbol')?.trim() ?? '';
-  view.symbol = symbolOf(named);
   return { view, ignored, lost: view.symbol ? undefined : named.slice(0, SHOWN_MAX) || undefined };
+}
+
+/** The securities to compare with one, as an address has them, and what cannot be among them. */
+export function comparedOf(texts, symbol) {
+  const [taken, others] = [[], []];
+  for (const text of texts) {
+    const found = symbolOf(text);
+    if (found && found !== symbol && !taken.includes(found) && taken.length < COMPARED_MAX) taken.push(found);
+    else if (found !== symbol || !found) others.push(text);
+  }
+  return { compared: taken.length > 0 ? taken.join(',') : undefined, others };
 }
 
 export function formatLink(view) {
   const said = Object.keys(DEFAULTS).filter((name) => view[name] !== undefined && view[name] !== DEFAULTS[name]);
-  // Colons are legal in a query and keep times readable; URLSearchParams would escape them.
-  const pairs = said.map((name) => `${name}=${encodeURIComponent(view[name]).replaceAll('%3A', ':')}`);
+  // Colons and commas are legal in a query and keep times and lists readable; URLSearchParams would escape them.
+  const pairs = said.map((name) => `${name}=${encodeURIComponent(view[name]).replaceAll('%3A', ':').replaceAll('%2C', ',')}`);
   return addressOf(pairs.length > 0 ? `/?${pairs.join('&')}` : '/');
 }
 

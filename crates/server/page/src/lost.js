@@ -1,13 +1,14 @@
 // What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
 
 import { formatLink } from './link.js';
+import { bestStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { nameFor } from './rank.js';
 
 const OFFERED_MAX = 5;
 
-/** A view without candles; `first` is the point of the first that come after it, if there are any. */
-export function nothingAdvice(view, first) {
+/** A view without candles; `first` is the point of the first that come after it, if there are any, and `periods` those that have some. */
+export function nothingAdvice(view, first, periods = []) {
   const { symbol, before } = view;
   const way = (point, label) => ({ href: formatLink({ ...view, before: point }), label });
   if (before)
@@ -15,6 +16,13 @@ export function nothingAdvice(view, first) {
       title: phrase('none_before', symbol, before),
       text: phrase('none_before_text'),
       links: [...(first ? [way(first, phrase('show_first', first))] : []), way(undefined, phrase('show_newest'))],
+    };
+  const other = bestStored(periods);
+  if (other && other !== view.period)
+    return {
+      title: phrase('none', symbol),
+      text: phrase('none_period_text'),
+      links: [{ href: formatLink({ ...view, period: other, range: undefined }), label: other === 'day' ? phrase('show_days') : phrase('show_period', periodNamed(other).label) }],
     };
   return {
     title: phrase('none', symbol),
@@ -32,5 +40,5 @@ export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) 
   }));
   if (lost) return { title: phrase('lost', lost), text: phrase('lost_text'), links };
   if (!isEmpty) return { title: phrase('closed'), text: phrase('closed_text'), links };
-  return { title: phrase('empty'), text: phrase('on_server'), links, command: 'chandler import FILES…' };
+  return { title: phrase('empty'), text: phrase('empty_text'), links, command: 'chandler import FILES…', takesFiles: true };
 }

@@ -10,14 +10,16 @@ import { phrase as shared } from './phrases/shared.js';
 const NEAR = 150;
 
 export class Pager {
+  /** `room` is how many candles more than a screen are wanted beyond the left edge. */
   constructor({ pill, onPage, onRefused }) {
-    Object.assign(this, { pill, onPage, onRefused, isBusy: false, isStopped: false, stopWaiting: () => {} });
+    Object.assign(this, { pill, onPage, onRefused, isBusy: false, isStopped: false, room: 0, stopWaiting: () => {} });
   }
 
   watch(feed) {
     this.stopWaiting();
     this.feed = feed;
     this.isStopped = false;
+    this.room = 0;
     this.say(undefined);
   }
 
@@ -25,8 +27,26 @@ export class Pager {
   seen(range) {
     this.range = range;
     if (!this.feed || !range || this.isBusy || this.isStopped) return;
-    if (range.from < NEAR && this.feed.hasOlder) this.turn('older');
-    else if (range.to > this.feed.candles.length - NEAR / 3 && this.feed.hasNewer) this.turn('newer');
+    if (range.from < NEAR + this.room && this.feed.hasOlder) this.turning = this.turn('older');
+    else if (range.to > this.feed.candles.length - NEAR / 3 && this.feed.hasNewer) this.turning = this.turn('newer');
+  }
+
+  /** One older page, or the page that is on its way. Whether it has come. */
+  async older() {
+    const { feed } = this;
+    if (!feed || this.isStopped) return false;
+    if (!this.isBusy) this.turning = this.turn('older');
+    await this.turning;
+    return this.feed === feed && !this.isStopped;
+  }
+
+  /** Goes on after the server was away. */
+  resume() {
+    if (!this.isStopped) return;
+    this.stopWaiting();
+    this.isStopped = false;
+    this.say(undefined);
+    this.seen(this.range);
   }
 
   async turn(way) {
@@ -52,7 +72,8 @@ export class Pager {
     if (way === 'newer') this.seen(this.range);
   }
 
-  refuse(error) {
+  /** `then` is what was refused, to be asked for again. */
+  refuse(error, then = () => this.seen(this.range)) {
     if (error.name === 'AbortError') return;
     if (error.name !== 'Refused') throw error;
     this.isStopped = true;
@@ -60,7 +81,7 @@ export class Pager {
     const again = () => {
       this.isStopped = false;
       this.say(undefined);
-      this.seen(this.range);
+      then();
     };
     if (!wait) {
       // If the advice has a link, asking again would not help.

@@ -15,6 +15,11 @@ const NAMES = [
   'fall-soft',
   'outside',
   'night',
+  'study-1',
+  'study-2',
+  'study-3',
+  'study-4',
+  'study-5',
 ];
 
 export function readPalette() {

@@ -15,10 +15,24 @@ export const DEFAULT_PERIOD = 'day';
 
 export const periodNamed = (name) => PERIODS.find((period) => period.name === name);
 
-/** The period before or after in the list, round the end. */
-export function stepPeriod(name, step) {
+/** Whether a period is among those that a security has candles of, as the server tells them. While nothing is known, everything is possible. */
+export const isStored = (name, periods) => !periods || periods.includes(name);
+
+/** The period to offer where another has nothing: days, or the finest that there is. */
+export function bestStored(periods) {
+  const names = PERIODS.map(({ name }) => name).filter((name) => isStored(name, periods));
+  return names.includes(DEFAULT_PERIOD) ? DEFAULT_PERIOD : names[0];
+}
+
+/** The period before or after in the list, round the end; those without candles are passed over. */
+export function stepPeriod(name, step, periods) {
+  const { length } = PERIODS;
   const at = PERIODS.findIndex((period) => period.name === name);
-  return PERIODS[(at + step + PERIODS.length) % PERIODS.length].name;
+  for (let away = 1; away < length; away += 1) {
+    const next = PERIODS[(((at + step * away) % length) + length) % length].name;
+    if (isStored(next, periods)) return next;
+  }
+  return name;
 }
 
 /** The last date of the candle that a point names; of a candle within a day the point itself. */

@@ -13,9 +13,11 @@ export function cycleTheme() {
   choose('theme', next === (isDark ? 'dark' : 'light') ? undefined : next);
 }
 
-/** Rising candles are green in New York and red in Shanghai. */
+/** Rising candles are green in New York and red in Shanghai: by the language of the page, unless the reader has chosen. */
 export function cycleRise() {
-  choose('rise', root.dataset.rise === 'red' ? undefined : 'red');
+  const usual = root.lang.startsWith('zh') ? 'red' : 'green';
+  const next = (root.dataset.rise ?? usual) === 'red' ? 'green' : 'red';
+  choose('rise', next === usual ? undefined : next);
 }
 
 function choose(name, value) {

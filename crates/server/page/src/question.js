@@ -8,4 +8,8 @@ export function candlesPath({ symbol, period, adjust, session }, point) {
   return `/v1/quote/history-candlesticks?${query}`;
 }
 
+/** Where the first page of a view ends. */
 export const firstPoint = ({ before }) => (before ? { before } : {});
+
+/** What the reader has not asked for must not cost them anything: the server refuses what would take something of the quota. */
+export const keepingQuota = (isAsked) => (isAsked ? {} : { charge: 'no' });

@@ -1,6 +1,7 @@
 // The numbers of the candle that is looked at, as they were served. The boxes are in the page from the start and as wide as
 // they will ever be, so nothing moves when they fill.
 
+import { shortAmount } from './amounts.js';
 import { SESSION } from './candles.js';
 import { grouped, minus, percentChange, signed } from './decimal.js';
 import { byId } from './dom.js';
@@ -30,8 +31,9 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
     close: text.close,
     change: change === undefined ? '–' : `${signed(change)}${percent === undefined ? '' : ` (${signed(percent)} %)`}`,
     direction: direction(change),
-    volume: grouped(text.volume),
-    turnover: grouped(text.turnover),
+    volume: shortAmount(text.volume),
+    turnover: shortAmount(text.turnover),
+    exact: { volume: grouped(text.volume), turnover: grouped(text.turnover) },
     event: [outside ? phrase(outside) : '', ...trades, ...grid, ...actions].filter(Boolean).join(' · '),
   };
 }
@@ -47,13 +49,14 @@ export function showReadOut(said) {
     const text = said?.[name] ?? (name === 'event' ? '' : '–');
     if (cell.textContent !== text) cell.textContent = text;
   }
+  for (const name of ['volume', 'turnover']) byId(`ro-${name}`).title = said?.exact[name] ?? '';
   byId('ro-event').title = said?.event ?? '';
   byId('readout').dataset.direction = said?.direction ?? 'level';
 }
 
 /** The same for screen readers. */
 export function spoken(said, isLatest) {
-  const { time, open, high, low, close, change, volume, event } = said;
+  const { time, open, high, low, close, change, exact, event } = said;
   const start = isLatest ? phrase('latest') : '';
-  return start + phrase('spoken', time, open, high, low, close, change, volume) + (event ? phrase('comma') + event : '');
+  return start + phrase('spoken', time, open, high, low, close, change, exact.volume) + (event ? phrase('comma') + event : '');
 }

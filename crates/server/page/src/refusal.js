@@ -10,8 +10,9 @@ const NO_RIGHT = 301604;
 const BAD_QUESTION = 301600;
 
 /**
- * `links` lead somewhere, `command` is for the operator's terminal, `retry` offers the button, `wait` counts down in seconds
- * and then asks again by itself. `here` is where to come back to after signing in.
+ * `links` lead somewhere, `command` is for the operator's terminal, `retry` offers the button (with the words of `label`), `wait` counts
+ * down in seconds and then asks again by itself. `costs` says that the button takes something of the quota, `isLimit` that a limit of the
+ * account stands in the way, which an operator can lift, `isMissing` that there is nothing of the security here. `here` is where to come back to after signing in.
  */
 export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   const { status, code, message } = refused;
@@ -20,13 +21,16 @@ export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   if (status === UNREACHABLE) return told(phrase('gone'), phrase('gone_text'), { retry: true });
   if (status === 401)
     return told(phrase('visitor'), phrase('visitor_text'), link(`/signin?next=${encodeURIComponent(here)}`, 'sign_in'));
-  if (code === QUOTA_SPENT) return told(phrase('spent'), spent(refused), link('/quota', 'spent_link'));
-  if (status === 429) return told(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5 });
+  if (code === QUOTA_SPENT && refused.quota?.used < refused.quota?.limit) return costs(refused.quota, symbol);
+  if (code === QUOTA_SPENT) return told(phrase('spent'), spent(refused), { ...link('/quota', 'spent_link'), isLimit: true });
+  if (status === 429) return told(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5, isLimit: true });
   if (code === NO_RIGHT)
     return told(phrase('no_right'), phrase('no_right_text', sentence(message)), link('/quota', 'no_right_link'));
   if (code === NO_CANDLES) return told(phrase('none', symbol), phrase('none_text'), importing(symbol));
   if (code === BAD_QUESTION && /not known/.test(message))
     return told(phrase('unknown', symbol), phrase('unknown_text'), importing(symbol));
+  if (code === BAD_QUESTION && /begin date/.test(message))
+    return told(phrase('floor'), phrase('floor_text'), { isLimit: true });
   if (status === 403 && /operator/.test(message)) return told(phrase('operators'), phrase('operators_text'));
   if (status === 404) return told(phrase('not_found'), phrase('not_found_text'));
   if (status >= 500) return told(phrase('broken'), sentence(message), { retry: true });
@@ -37,7 +41,17 @@ function spent({ quota, message }) {
   return quota ? phrase('spent_text', quota.used, quota.limit, quota.reset) : sentence(message);
 }
 
-const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}` });
+/** The page would show it by itself; what that takes is for the reader to decide. */
+const costs = ({ used, limit }, symbol) => ({
+  title: phrase('costs', symbol),
+  text: phrase('costs_text', used, limit),
+  links: [],
+  retry: true,
+  label: phrase('show', symbol),
+  costs: true,
+});
+
+const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}`, isMissing: true });
 
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);

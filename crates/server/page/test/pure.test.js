@@ -6,21 +6,25 @@ import test from 'node:test';
 import { periods } from '../parts/periods.js';
 import { describeAction, periodFloor, placeActions } from '../src/actions.js';
 import { Refused, ask } from '../src/api.js';
+import { commandFor, liftingFor } from '../src/command.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
 import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus, signed, times, toMultiple } from '../src/decimal.js';
 import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
 import { hongKongDate } from '../src/desk/table.js';
 import { Feed } from '../src/feed.js';
-import { formatLink, parseLink, symbolOf } from '../src/link.js';
+import { DEFAULTS, formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
+import { phrase as admin } from '../src/phrases/admin.js';
 import { phrase as chart } from '../src/phrases/chart.js';
 import { phrase as desk } from '../src/phrases/desk.js';
 import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
+import { phrase as extras } from '../src/phrases/extras.js';
 import { phrase as shared } from '../src/phrases/shared.js';
 import { phrase as side } from '../src/phrases/side.js';
+import { phrase as uploads } from '../src/phrases/uploads.js';
 import { PERIODS, lastDate, periodNamed, stepPeriod } from '../src/periods.js';
 import { nameFor, rank } from '../src/rank.js';
 import { readOut } from '../src/readout.js';
@@ -130,7 +134,7 @@ test('wall clocks and zones come from the served offset', () => {
   const us = marketOf('CNDL.US');
   assert.equal(zoneLabel(us, -240, 'clock'), 'New York (EDT)');
   assert.equal(zoneLabel(us, -300, 'clock'), 'New York (EST)');
-  assert.equal(zoneLabel(us, -240, 'calendar'), 'New York dates');
+  assert.equal(zoneLabel(us, -240, 'calendar'), 'New York time');
   assert.equal(zoneLabel(marketOf('600519.SH'), 480, 'clock'), 'Shanghai (CST)');
   assert.equal(zoneLabel(marketOf('X.QQ'), 330, 'clock'), 'UTC+05:30');
   // Two sides of a change of clocks: the days are 71 hours apart and yet three dates (candles, B3).
@@ -216,10 +220,10 @@ test('corporate actions are told in words and shown on the first candle that is 
 });
 
 test('addresses name views', () => {
-  const { view, ignored } = parseLink('?symbol=cndl.us&period=5m&adjust=forward&session=all&before=2026-11-13T15:00');
-  assert.deepEqual(view, { symbol: 'CNDL.US', period: '5m', adjust: 'forward', session: 'all', before: '2026-11-13T15:00' });
+  const { view, ignored } = parseLink('?symbol=cndl.us&period=5m&adjust=none&session=all&before=2026-11-13T15:00');
+  assert.deepEqual(view, { ...DEFAULTS, symbol: 'CNDL.US', period: '5m', adjust: 'none', session: 'all', before: '2026-11-13T15:00' });
   assert.deepEqual(ignored, []);
-  assert.equal(formatLink(view), '/?symbol=CNDL.US&period=5m&adjust=forward&session=all&before=2026-11-13T15:00');
+  assert.equal(formatLink(view), '/?symbol=CNDL.US&period=5m&adjust=none&session=all&before=2026-11-13T15:00');
   assert.deepEqual(parseLink(formatLink(view).slice(1)).view, view);
   assert.equal(formatLink(parseLink('').view), '/');
   const odd = parseLink('?period=7m&symbol=TENCENT&before=yesterday');
@@ -294,12 +298,12 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
       // The few keys that are put together from two parts.
-      const name = key.replace(/_brief$/, '').replace(/^loading_(older|newer)$/, '$1');
+      const name = key.replace(/_(brief|rule)$/, '').replace(/^loading_(older|newer)$/, '$1');
       const isSaid = [`'${name}'`, `{{${name}}}`, ` ${name}()`].some((form) => used.includes(form));
       assert.ok(isSaid, `${key} is said nowhere`);
     }
@@ -347,11 +351,26 @@ test('every refusal says what to do', () => {
   );
   assert.match(spent.text, /100 of 100 .* 2026-12-01/);
   assert.equal(spent.links[0].href, '/quota');
+  assert.equal(spent.isLimit, true);
+  // Not used up: it was kept from being charged, and the reader decides.
+  const costs = adviceFor(refused(403, 301607, 'would count', { 'x-quota-used': '2', 'x-quota-limit': '3' }), { symbol: '1.HK' });
+  assert.match(costs.text, /2 of 3/);
+  assert.deepEqual([costs.costs, costs.label, costs.isLimit], [true, 'Show 1.HK', undefined]);
+  assert.equal(adviceFor(refused(400, 301600, 'out of minute kline begin date')).isLimit, true);
   assert.equal(adviceFor(refused(429, 301606, 'fast', { 'retry-after': '7' })).wait, 7);
   assert.match(adviceFor(refused(404, 301603), { symbol: '1.HK' }).command, /chandler import .*1\.HK/);
   assert.match(adviceFor(refused(400, 301600, '1.HK is not known here'), { symbol: '1.HK' }).title, /not known/);
   assert.equal(adviceFor(new Refused({ status: 0, message: 'gone' })).retry, true);
   assert.equal(adviceFor(refused(500, 500000)).retry, true);
+});
+
+test('a command names the store that is served, to those who may know it', () => {
+  const import_ = 'chandler import FILES…';
+  assert.equal(commandFor(import_, undefined), import_);
+  assert.equal(commandFor(import_, { store: null }), import_);
+  assert.equal(commandFor(import_, { store: 'sqlite:/data/own' }), 'chandler --store sqlite:/data/own import FILES…');
+  const who = { account: "Ann's own", store: 'sqlite:/a b' };
+  assert.equal(liftingFor(who), String.raw`chandler --store 'sqlite:/a b' account set 'Ann'\''s own' --unlimited`);
 });
 
 test('a refusal is for operators only where it says so', () => {

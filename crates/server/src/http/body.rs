@@ -1,5 +1,5 @@
 //! Reads the body of a request: completely from callers with a known proof, little before authentication, and nothing if no endpoint
-//! would read it. The memory for bodies is limited (`kit/bodies.rs`).
+//! would read it. The memory for bodies is limited (`kit/bodies.rs`). A body that is a file goes to the disk (`receive.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,11 @@ use hyper::header::{COOKIE, EXPECT};
 use hyper::http::request::Parts;
 use tokio::time::timeout;
 
+use super::receive;
 use super::routes::RouteMatch;
 use crate::entrance::Entrance;
-use crate::kit::{Problem, Site, cookies, proof};
+use crate::intake::Arriving;
+use crate::kit::{Problem, RowBody, Site, cookies, proof};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Share;
@@ -38,6 +40,8 @@ pub(super) struct WholeRequest {
     pub(super) share: Share,
     /// Counts the body against the memory limits until it is dropped.
     pub(super) held: Vec<Held>,
+    /// The body as a file, on endpoints that take one.
+    pub(super) arriving: Option<Arriving>,
 }
 
 /// How much of a body is read into memory.
@@ -69,8 +73,11 @@ pub(super) async fn read(
     let claim = proof::claim(&parts, site);
     let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
     let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
+    if let Some(row) = way.row().filter(|row| row.body == RowBody::File) {
+        return receive::read((parts, body), way, row, share, entrance).await;
+    }
     if body.is_end_stream() {
-        return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new() });
+        return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new(), arriving: None });
     }
     let declared = body.size_hint().lower();
     // A client that sends `Expect: 100-continue` is refused before it sends the body.
@@ -86,7 +93,17 @@ pub(super) async fn read(
     let mut held = site.bodies.tallies(share.who);
     let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
-    Ok(WholeRequest { parts, body, share, held })
+    Ok(WholeRequest { parts, body, share, held, arriving: None })
+}
+
+/// Reads and drops the body of a request that is refused, unless it is long or the client waits to be asked for it: a client that is still
+/// writing when the connection is closed may never see the refusal.
+pub(super) async fn drop_short(parts: &Parts, body: Incoming) {
+    if body.size_hint().lower() > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT) {
+        return;
+    }
+    // Whatever comes of it, the request is refused.
+    timeout(BODY_WITHIN, gather(body, BodyLimit::Nothing, &mut [])).await.map(drop).ok();
 }
 
 async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Result<Bytes, Problem> {

@@ -20,6 +20,7 @@ mod oauth;
 #[cfg(test)]
 mod policy_tests;
 mod quote;
+mod receive;
 mod routes;
 mod sent;
 mod statement;
@@ -29,6 +30,7 @@ pub(crate) mod tests;
 mod trade;
 mod udf;
 mod upgrade;
+mod uploads;
 mod watch;
 mod watchlist;
 
@@ -58,7 +60,7 @@ use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
 pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
-pub use data::import_document;
+pub use data::{StoreInventory, import_document};
 pub use document::openapi;
 pub use grid::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use routes::{Destination, RouteMatch, Target};
@@ -254,7 +256,7 @@ async fn respond(
     entrance: Entrance,
 ) -> (Answer, RequestFacts) {
     let site = entrance.site.clone();
-    let WholeRequest { parts, body, share, held } = whole;
+    let WholeRequest { parts, body, share, held, arriving } = whole;
     let span =
         tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
     let claim = proof::claim(&parts, &site);
@@ -277,6 +279,7 @@ async fn respond(
             query: parts.uri.query().unwrap_or_default(),
             headers: &parts.headers,
             body: &body,
+            arriving: arriving.as_ref(),
             peer: entrance.peer,
             reached: entrance.reached,
             region: entrance.region,

@@ -10,21 +10,22 @@ use percent_encoding::percent_decode_str;
 use super::moved;
 use super::not_offered::{self, MissingFeature};
 use super::{
-    account, admin, asset, content, data, document, grid, oauth, quote, statement, trade, udf, watch,
-    watchlist,
+    account, admin, asset, content, data, document, grid, oauth, quote, statement, trade, udf, uploads,
+    watch, watchlist,
 };
 use crate::kit::{Home, PathValue, ProofTerms, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 15] = [
+pub(super) const GROUPS: [&[Row]; 16] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
     pages::ROUTES,
     account::ROUTES,
     data::ROUTES,
+    uploads::ROUTES,
     watchlist::ROUTES,
     admin::ROUTES,
     quote::ROUTES,

@@ -116,6 +116,26 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_file_that_stops_arriving_is_not_waited_for_and_leaves_nothing() {
+    let (site, dir) = site();
+    let named = access::NewAccount::named("op", access::Terms::default());
+    let new = access::NewAccount { role: access::Role::Operator, ..named };
+    let created = site.core.access.create(&new, &access::Actor::Operator, NOW).unwrap();
+    let begun = Instant::now();
+    let mut far = connect(&site, ListenerKind::Public);
+    let head = format!(
+        "POST /v1/uploads?name=AAPL.csv HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {}\r\ncontent-length: 10\r\n\r\nx",
+        created.access_token.expose()
+    );
+    far.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    far.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    assert_eq!(std::fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
+}
+
 /// The row says who may ask; this test checks for every row that its handler does too.
 #[tokio::test]
 async fn every_row_that_needs_a_proof_refuses_a_stranger() {
@@ -141,4 +161,34 @@ async fn every_row_that_needs_a_proof_refuses_a_stranger() {
         tried += 1;
     }
     assert!(tried > 50, "{tried} rows");
+}
+
+#[tokio::test]
+async fn a_one_time_link_is_looked_up_for_this_machine_alone() {
+    let (mut site, _dir) = site();
+    Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
+    let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
+    let token = site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, NOW).unwrap();
+    // Refused from other machines, whatever host they name; then the link is good, and then it is used.
+    for (peer, expected) in [
+        ("192.0.2.9:50000", "HTTP/1.1 403 "),
+        ("[2001:db8::9]:50000", "HTTP/1.1 403 "),
+        ("127.0.0.1:50000", "HTTP/1.1 303 "),
+        ("127.0.0.1:50000", "HTTP/1.1 403 "),
+    ] {
+        let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, &site);
+        let request = format!(
+            "GET /signin/once?token={} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nsec-fetch-dest: document\r\n\
+             sec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n\r\n",
+            token.expose()
+        );
+        far.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        far.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(expected), "{peer}: {answer}");
+        assert_eq!(
+            answer.to_ascii_lowercase().contains("set-cookie: chandler_session="),
+            expected.contains("303")
+        );
+    }
 }

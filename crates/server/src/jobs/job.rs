@@ -49,6 +49,8 @@ pub(crate) enum JobError {
     Paper(#[from] PaperError),
     #[error("the certificate from before stays in use: {0}")]
     Tls(#[from] TlsError),
+    #[error("cannot remove uploads: {0}")]
+    Uploads(#[from] std::io::Error),
     #[error("it ended unexpectedly")]
     Panicked,
 }

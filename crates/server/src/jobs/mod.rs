@@ -12,6 +12,7 @@ mod runner;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub(crate) use runner::Runner;
 pub(crate) fn of_server(core: &Arc<Core>, tls: Option<&Arc<Tls>>, settings: &Settings) -> Vec<Job> {
     let mut jobs = vec![changes::job(core), expiry::job(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_levels::job(core)]);
-    jobs.push(statements::job(core));
+    jobs.extend([statements::job(core), uploads::job(core)]);
     jobs.extend(settings.audit_retention_days.map(|days| retention::job(core, days)));
     jobs.extend(tls.map(|tls| certificate::job(core, tls)));
     jobs

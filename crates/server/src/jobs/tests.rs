@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use super::runner::{Runner, jittered};
-use super::{changes, expiry, of_server, paper_levels, retention, statements};
+use super::{changes, expiry, of_server, paper_levels, retention, statements, uploads};
 use crate::core::Core;
 use crate::metrics::{JobName, JobOutcome};
 use crate::settings::Settings;
@@ -205,6 +205,24 @@ async fn the_audit_is_pruned_as_the_setting_says() {
     assert_eq!(runs(&core, JobName::AuditRetention), [1, 0, 0]);
     sleep(3_600 * SECOND).await;
     assert_eq!((rows().len(), runs(&core, JobName::AuditRetention)), (2, [2, 0, 0]));
+    runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_that_nobody_has_imported_within_a_day_are_removed() {
+    let dir = store();
+    let core = core(dir.path());
+    let [old, new, part] =
+        ["1794621600-00000000000000ff", "1794621601-00000000000000ff", "1794621600-00000000000000aa.part"]
+            .map(|name| dir.path().join("uploads").join(name));
+    for folder in [&old, &new, &part] {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("AAPL.csv"), "x").unwrap();
+    }
+    let runner = Runner::start(&core, vec![uploads::job(&core)]);
+    sleep(62 * SECOND).await;
+    assert_eq!(runs(&core, JobName::Uploads), [1, 0, 0]);
+    assert_eq!([old, new, part].map(|folder| folder.exists()), [false, true, false]);
     runner.stop().await;
 }
 

@@ -13,6 +13,7 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::ListenerKind;
 use super::terms::ProofTerms;
+use crate::intake::Arriving;
 use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -32,6 +33,8 @@ pub(crate) struct Call<'a> {
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
+    /// The body as a file, on endpoints that take one.
+    pub(crate) arriving: Option<&'a Arriving>,
     /// The client's address: the peer of the connection, or the client of a trusted proxy.
     pub(crate) peer: SocketAddr,
     /// The local address of the connection.

@@ -21,7 +21,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 27] = [
+pub(crate) const CODES: [(u16, u64, &str); 29] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (
@@ -53,6 +53,11 @@ pub(crate) const CODES: [(u16, u64, &str); 27] = [
     (405, 405, "the path has other methods, which the header allow names"),
     (406, 406, "none of the accepted media types is served"),
     (408, 408, "the body did not arrive in time"),
+    (
+        409,
+        409,
+        "something else has to end first, as an import that runs; the name of a new account is taken, somebody else has changed an account meanwhile, or it is revoked or the last operator",
+    ),
     (410, 410, "the path has moved; the message names the new one"),
     (413, 413, "the body is too large"),
     (416, 416, "the range begins behind the end"),
@@ -78,6 +83,7 @@ pub(crate) const CODES: [(u16, u64, &str); 27] = [
         "a command or a path of the SDKs that is not offered, or something that this server was not set up for; the message says \
          what. The paths that are not offered are not listed here",
     ),
+    (507, 507, "the disk of the store is full"),
 ];
 
 /// What a code means with a status, written as in the document; `None` if there is no such pair.

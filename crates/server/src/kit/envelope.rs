@@ -97,6 +97,11 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
+    /// What was asked for does not fit what is there.
+    pub(crate) fn conflict(text: impl Into<String>) -> Problem {
+        Problem::new(409, 409, text)
+    }
+
     /// The endpoint has a new path.
     pub(crate) fn moved(to: &'static str) -> Problem {
         Problem::new(410, 410, format!("this path has moved: use {to}"))
@@ -242,6 +247,23 @@ impl Problem {
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
             .with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// The same of a file.
+    pub(crate) fn file_too_large(text: impl Into<String>) -> Problem {
+        Problem::new(413, 413, text).with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// There is no room on the disk.
+    pub(crate) fn disk_full(text: impl Into<String>) -> Problem {
+        Problem::new(507, 507, text)
+    }
+
+    /// A signature covers the body, and a file is not read before its sender is known.
+    pub(crate) fn signed_file() -> Problem {
+        let text = "a signature would cover the file, which is not read before its sender is known: send the token alone, as \
+                    Authorization: Bearer";
+        Problem::new(403, code::SIGNATURE_INVALID, text)
     }
 
     /// The memory limit for request bodies is reached: that of the account, or that of requests without authentication.

@@ -26,6 +26,7 @@ mod row;
 mod site;
 mod terms;
 pub(crate) mod trader;
+mod upload_problems;
 pub(crate) mod visible;
 
 pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
@@ -33,6 +34,6 @@ pub(crate) use envelope::Problem;
 pub(crate) use listening::{ListenerDocument, ListenerKind, Listening};
 pub(crate) use pace::RowPace;
 pub(crate) use proof::{Admitted, Watcher};
-pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row};
+pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
 pub(crate) use site::{CONNECTIONS_EACH, Site};
 pub(crate) use terms::{Home, ProofTerms};

@@ -13,7 +13,7 @@ use crate::command;
 pub(crate) enum RowPace {
     /// None of its own.
     Unlimited,
-    /// That of searches.
+    /// That of searches, of what is stored and of coverage. An account without a rate limit has none here either.
     Search,
     /// That of watchlists and lists of securities. An account without a rate limit has none here either, nor a person at a page, where one
     /// click is several requests.
@@ -44,13 +44,13 @@ impl RowPace {
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         let account = admitted.account();
         match self {
-            RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
             RowPace::Community => site.may_converse(account.id).map_err(Problem::too_many_community_calls),
-            RowPace::Trade | RowPace::Journal | RowPace::Lists
+            RowPace::Search | RowPace::Trade | RowPace::Journal | RowPace::Lists
                 if account.terms.rate_rule() == access::RateRule::Unlimited =>
             {
                 Ok(())
             }
+            RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
             RowPace::Trade | RowPace::Lists if admitted.who().is_browser() => Ok(()),
             RowPace::Lists => site.may_list(account.id).map_err(Problem::too_many_list_calls),
             RowPace::Journal if admitted.who().is_browser() => {

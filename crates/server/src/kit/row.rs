@@ -20,10 +20,20 @@ pub(crate) struct Row {
     pub(crate) gate: Gate,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
+    pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
     pub(crate) task: Task,
     /// Its part of the OpenAPI document. A test fails for a row without one.
     pub(crate) doc: Option<&'static Doc>,
+}
+
+/// How the body of a request is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowBody {
+    /// Into memory.
+    Whole,
+    /// Into a file, after the caller has been let in; the handler finds it in [`Call::arriving`].
+    File,
 }
 
 /// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take a permit as an argument, so a row that
@@ -156,6 +166,7 @@ impl Row {
             gate,
             home: Home::Anywhere,
             effect: Effect::ByMethod,
+            body: RowBody::Whole,
             pace: RowPace::Unlimited,
             task,
             doc: None,
@@ -175,6 +186,11 @@ impl Row {
     /// A client may mean the same change twice.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
+    }
+
+    /// With a body that is a file.
+    pub(crate) const fn takes_file(self) -> Row {
+        Row { body: RowBody::File, ..self }
     }
 
     /// With a rate limit.

@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::listening::Listening;
 use super::pieces::Pieces;
 use crate::core::Core;
+use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
@@ -67,6 +68,8 @@ pub(crate) struct Site {
     /// Whether no request counts as local: clients may come through a proxy on this machine that cannot be told from other local programs,
     /// or local programs have a listener of their own.
     pub(crate) nobody_is_local: bool,
+    /// Whether one-time links sign the user of this machine in.
+    pub(crate) has_sign_in_links: bool,
     /// In a demonstration: the account of local callers who have not signed in.
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
@@ -80,6 +83,8 @@ pub(crate) struct Site {
     community: Pace,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
+    /// What is stored against the calendar.
+    pub(crate) day_letters: DayLetters,
     directory: DirectoryCache,
     holdings: HoldingsCache,
 }
@@ -101,6 +106,7 @@ impl Site {
             claims: Claims::default(),
             exposure: None,
             nobody_is_local: false,
+            has_sign_in_links: false,
             guest: None,
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
             statement_link_s: Settings::default().statement_link_seconds,
@@ -111,6 +117,7 @@ impl Site {
             journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
             community: Pace::new(COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
+            day_letters: DayLetters::default(),
             directory: DirectoryCache::default(),
             holdings: HoldingsCache::default(),
         }

@@ -201,6 +201,7 @@ label! {
         PaperListeners => "paper_listeners",
         PaperLevels => "paper_levels",
         Statements => "statements",
+        Uploads => "uploads",
     }
 }
 

@@ -186,6 +186,11 @@ impl Default for Metrics {
     }
 }
 
+/// The memory that this process has in use, where the operating system tells.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    process::process().resident_bytes
+}
+
 impl Metrics {
     pub(crate) fn request(&self, door: Door, task: Task, outcome: Outcome, took: Duration, bytes: u64) {
         let Some(stripe) = self.stripe() else { return };
@@ -297,6 +302,18 @@ impl Metrics {
         self.open.get(connection.index()).map_or(0, |open| open.load(Ordering::Relaxed))
     }
 
+    /// Requests since the server began, through every door: those that were answered, and those that were refused.
+    pub(crate) fn request_totals(&self) -> (u64, u64) {
+        let of = |outcome: Outcome| {
+            self.sum(|stripe| {
+                let counted = stripe.requests.iter().map(|some| some.outcomes.get(outcome.index()));
+                counted.fold(0, u64::saturating_add)
+            })
+        };
+        let refused = Outcome::ALL.iter().filter(|outcome| **outcome != Outcome::Ok);
+        (of(Outcome::Ok), refused.map(|outcome| of(*outcome)).fold(0, u64::saturating_add))
+    }
+
     pub(crate) fn cache_looks(&self) -> (u64, u64) {
         let of =
             |counter: fn(&Stripe) -> &AtomicU64| self.sum(|stripe| counter(stripe).load(Ordering::Relaxed));
@@ -342,5 +359,7 @@ mod tests {
         assert_eq!(metrics.sum(|stripe| stripe.sent_bytes.get(Door::Tcp.index())), (0..20).sum::<u64>());
         assert_eq!(metrics.sum(|stripe| stripe.candles.load(Ordering::Relaxed)), 200);
         assert_eq!(metrics.cache_looks(), (20, 20));
+        metrics.request(Door::Http, task, Outcome::NoAccess, Duration::ZERO, 0);
+        assert_eq!(metrics.request_totals(), (20, 1));
     }
 }

@@ -21,6 +21,8 @@ const FRONT: &[AnswerDoc] = &[
 ];
 
 pub(super) const CHART: Doc = page("chartPage", "The chart").answers(FRONT);
+pub(super) const SECURITIES: Doc =
+    page("securitiesPage", "The desk: what is stored, a row for each security").answers(FRONT);
 pub(super) const PORTFOLIO: Doc =
     page("portfolioPage", "The desk: the paper account, its orders, and a ticket for new ones")
         .answers(FRONT);
@@ -34,3 +36,10 @@ pub(super) const CONNECTIONS: Doc = page("connectionsPage", "The desk: long conn
 pub(super) const COVERAGE: Doc =
     page("coveragePage", "The desk: what is stored against the calendar").answers(FRONT);
 pub(super) const IMPORTS: Doc = page("importsPage", "The desk: the ledger and the quarantine").answers(FRONT);
+pub(super) const ADMIN: Doc =
+    page("adminPage", "The desk: accounts, for operators; creating, changing and revoking them")
+        .answers(FRONT);
+pub(super) const ADMIN_AUDIT: Doc =
+    page("adminAuditPage", "The desk: who did what, for operators").answers(FRONT);
+pub(super) const ADMIN_STATUS: Doc =
+    page("adminStatusPage", "The desk: what the server has and does, for operators").answers(FRONT);

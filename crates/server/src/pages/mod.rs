@@ -9,6 +9,8 @@ mod docs;
 mod forms;
 mod front;
 mod html;
+mod once;
+mod password;
 mod path;
 mod programs;
 mod region;
@@ -30,6 +32,7 @@ use html::Html;
 use visit::{Frame, PageError, Sheet, Visit, redirect};
 
 pub(crate) use assets::{file, is_file};
+pub(crate) use path::SIGN_IN_ONCE;
 
 const STYLE: &str = include_str!("pages.css");
 /// The stylesheet changes only with the executable.
@@ -45,10 +48,15 @@ pub(crate) const ROUTES: &[Row] = &[
     post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
     post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
     post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
+    get(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::ONE_TIME_LINK),
+    post(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::USE_ONE_TIME_LINK),
+    get(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::PASSWORD_PAGE),
+    post(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::SET_PASSWORD),
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
+    get(path::SECURITIES, desk).doc(&docs::SECURITIES),
     get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::TOPICS, desk).doc(&docs::TOPICS),
     get(path::TOPIC, desk).doc(&docs::TOPIC),
@@ -56,6 +64,9 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),
     get(path::IMPORTS, desk).doc(&docs::IMPORTS),
+    get(path::ADMIN, desk).doc(&docs::ADMIN),
+    get(path::ADMIN_AUDIT, desk).doc(&docs::ADMIN_AUDIT),
+    get(path::ADMIN_STATUS, desk).doc(&docs::ADMIN_STATUS),
 ];
 
 const fn get(path: &'static str, handler: OpenHandler) -> Row {
@@ -103,7 +114,8 @@ pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
 pub(crate) fn instead(other: &Answer, accept_language: &str, site: &Site) -> Answer {
     let frame = Frame::of(accept_language, site);
     let text = match other.status() {
-        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => frame.words.not_here,
+        StatusCode::METHOD_NOT_ALLOWED => frame.words.only_a_button,
+        StatusCode::NOT_FOUND => frame.words.not_here,
         status if status.is_server_error() => frame.words.failed,
         _ => frame.words.malformed,
     };
@@ -142,6 +154,7 @@ mod tests {
             ("/", true),
             ("//signout", true),
             ("/signin/end", true),
+            ("/signin/once", true),
             ("/topics", true),
             ("/topics/12", true),
             ("/topics/", false),

@@ -1,12 +1,15 @@
 //! The paths of the pages.
 
-pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
+pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM, PASSWORD};
 
 pub(crate) const SIGN_IN: &str = "/signin";
+/// Where a one-time link leads first.
+pub(crate) const SIGN_IN_ONCE: &str = "/signin/once";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
+pub(crate) const SECURITIES: &str = "/securities";
 pub(crate) const PORTFOLIO: &str = "/portfolio";
 pub(crate) const TOPICS: &str = "/topics";
 pub(crate) const TOPIC: &str = "/topics/{id}";
@@ -14,10 +17,30 @@ pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
+pub(crate) const ADMIN: &str = "/admin";
+pub(crate) const ADMIN_AUDIT: &str = "/admin/audit";
+pub(crate) const ADMIN_STATUS: &str = "/admin/status";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 11] =
-    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, TOPICS, TOPIC, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+pub(crate) const PAGES: [&str; 17] = [
+    CONFIRM,
+    AUTHORIZE,
+    SIGN_IN,
+    SIGN_IN_ONCE,
+    PASSWORD,
+    CHART,
+    SECURITIES,
+    PORTFOLIO,
+    TOPICS,
+    TOPIC,
+    QUOTA,
+    CONNECTIONS,
+    COVERAGE,
+    IMPORTS,
+    ADMIN,
+    ADMIN_AUDIT,
+    ADMIN_STATUS,
+];
 
 /// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.
 pub(crate) fn is_at(page: &str, path: &str) -> bool {

@@ -66,6 +66,9 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageErr
     html.raw(" maxlength=\"1024\" required").raw(if form.name.is_empty() { ">" } else { " autofocus>" });
     html.raw("\n<div class=\"choices\"><button class=\"main\" type=\"submit\">").text(words.sign_in);
     html.raw("</button></div>\n</form>\n<p class=\"hint\">").text(words.sign_in_help).raw("</p>");
+    if visit.site.has_sign_in_links && visit.call.is_local {
+        html.raw("\n<p class=\"hint\">").text(words.link_hint).raw("</p>");
+    }
     let sheet = Sheet {
         retry_after: form.retry_after,
         cookies: set.into_iter().collect(),
@@ -92,7 +95,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
 }
 
 /// The visitor's cookie and, if it is new, the header that sets it.
-fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
+pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
     }

@@ -248,7 +248,7 @@ fn a_request_that_is_taken_and_not_described_is_found() {
 
 #[test]
 fn an_answer_that_is_not_described_is_found() {
-    let me = json!({"account": "ann", "role": "user", "csrf": null});
+    let me = json!({"account": "ann", "role": "user", "csrf": null, "store": null});
     let ask =
         |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
     assert_eq!(ask(&me), Ok(()));

@@ -55,6 +55,27 @@ fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
     expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
 }
 
+/// The operator's forms take no more than the server does.
+#[test]
+fn the_page_knows_what_accounts_may_have() {
+    let names = |rights: &[access::Right]| -> String {
+        let names: Vec<String> = rights.iter().map(|right| format!("'{right}'")).collect();
+        names.join(", ")
+    };
+    let text = format!(
+        "// What an account may be called and allowed at most, and what it may see. Written by crates/server/tests/it/page.rs from the crate `access`:\n\
+         // UPDATE_EXPECT=1 cargo test -p server --test it page\n\
+         export const ACCOUNT_LIMITS = {{ name: {}, quota: {}, connections: {} }};\n\
+         export const PACKAGES = [{}];\nexport const MARKETS = [{}];\n",
+        access::NAME_CHARS_MAX,
+        access::QUOTA_MAX,
+        access::CONNECTIONS_MAX,
+        names(&access::Right::ALL),
+        names(&access::Right::MARKETS),
+    );
+    expect_file!["../../page/src/served-accounts.js"].assert_eq(&text);
+}
+
 /// The page says how much may be written before anything is sent.
 #[test]
 fn the_page_knows_how_long_topics_may_be() {

@@ -147,8 +147,10 @@ async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead
         let mut other = copy.enter(Door::Tcp, &bob, &[("need_over_night_quote", "true")]).await;
         let names: Vec<String> = SECURITIES.iter().map(|(name, _)| (*name).to_owned()).collect();
         let mut questions: Vec<String> = names.iter().flat_map(|name| addresses(name, at)).collect();
-        questions
-            .extend(["/v1/securities", "/v1/securities?query=harbour", "/v1/coverage"].map(str::to_owned));
+        questions.extend(
+            ["/v1/securities", "/v1/securities?query=harbour", "/v1/coverage", "/v1/inventory"]
+                .map(str::to_owned),
+        );
         questions.push("/udf/search?query=harbour&limit=9".to_owned());
         for question in &questions {
             let (one, two) = (whole.get(question, &ann).await, copy.get(question, &bob).await);

@@ -36,6 +36,7 @@ pub(crate) struct Running {
     pub(crate) regional: Vec<(Region, SocketAddr)>,
     pub(crate) internal: Option<SocketAddr>,
     pub(crate) reloader: server::Reloader,
+    pub(crate) links: server::SignInLinks,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
     is_live: Arc<AtomicBool>,
@@ -68,6 +69,7 @@ impl Running {
         let addresses = server.addresses().unwrap();
         let regional = server.regional_addresses().unwrap();
         let (internal, reloader) = (server.internal_address().unwrap(), server.reloader());
+        let links = server.sign_in_links().unwrap();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
@@ -75,7 +77,19 @@ impl Running {
         // Account commands run beside the server, through a connection of their own.
         let access = Access::open(dir.path(), machine_now()).unwrap();
         let stop = Some(stop);
-        Running { dir, addresses, regional, internal, reloader, access, market_now, is_live, stop, task }
+        Running {
+            dir,
+            addresses,
+            regional,
+            internal,
+            reloader,
+            links,
+            access,
+            market_now,
+            is_live,
+            stop,
+            task,
+        }
     }
 
     /// Asks the server to stop, waits until it has, and gives the folder back.

@@ -1,10 +1,11 @@
-//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, replaced tokens of API keys. Adding a row also removes
+//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, one-time links, replaced tokens of API keys. Adding a row also removes
 //! some; this is for tables to which nothing is added. Both keep rows equally long, so a client cannot tell which of them removed one.
 
 use market::Timestamp;
 
 use super::oauth::{CODE_KEPT_S, DEVICE_KEPT_S, TOKEN_KEPT_S};
-use super::{Accounts, oauth_sql, people_sql, renewal_sql};
+use super::sign_in_links::LINK_KEPT_S;
+use super::{Accounts, oauth_sql, people_sql, renewal_sql, sign_in_links_sql};
 use crate::StoreError;
 
 /// Rows of a kind that one transaction removes: another writer waits a few milliseconds for it.
@@ -21,6 +22,7 @@ impl Accounts {
                 (oauth_sql::FORGET_CODES, before(CODE_KEPT_S)),
                 (oauth_sql::FORGET_TOKENS, before(TOKEN_KEPT_S)),
                 (people_sql::FORGET_EXPIRED, now.0),
+                (sign_in_links_sql::FORGET, before(LINK_KEPT_S)),
             ] {
                 removed = removed.saturating_add(db.run(sql, (expired_before, PORTION))?);
             }

@@ -36,8 +36,12 @@ pub use oauth_rows::{
     Redemption, TokenKind, TokenRow,
 };
 pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
+pub use password_links::PasswordLinkRow;
+pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
+pub use revocation::Revocation;
+pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
@@ -60,10 +64,15 @@ mod oauth_sql;
 mod opening;
 mod paper_statements;
 mod paper_statements_sql;
+mod password_links;
+mod password_links_sql;
 mod people;
 mod people_sql;
 mod renewal;
 mod renewal_sql;
+mod revocation;
+mod sign_in_links;
+mod sign_in_links_sql;
 mod sql;
 mod tallies;
 mod tallies_sql;

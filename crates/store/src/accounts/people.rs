@@ -7,6 +7,7 @@ use market::Timestamp;
 use super::audit::{self, AuditNote};
 use super::{AccountId, Accounts, check_texts, people_sql as sql};
 use crate::StoreError;
+use crate::db::Db;
 
 /// Browsers in which one account is signed in at most; the oldest goes.
 const SESSIONS_MAX: u32 = 20;
@@ -99,15 +100,7 @@ impl Accounts {
         expires_at: Timestamp,
         note: &AuditNote<'_>,
     ) -> Result<bool, StoreError> {
-        self.change(|db| {
-            db.run(sql::FORGET_EXPIRED, (note.at.0, FORGOTTEN_AT_ONCE))?;
-            if db.run(sql::ADD_GUEST, (hash.as_slice(), note.at.0, expires_at.0, id.0))? == 0 {
-                return Ok(false);
-            }
-            db.run(sql::END_OLDEST, (id.0, SESSIONS_MAX))?;
-            audit::write(db, Some(id), "login.accepted", note)?;
-            Ok(true)
-        })
+        self.change(|db| begin_without_password(db, id, (hash, expires_at), note))
     }
 
     pub fn browser(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<BrowserRow>, StoreError> {
@@ -127,4 +120,20 @@ impl Accounts {
             Ok(ended.is_some())
         })
     }
+}
+
+/// Begins a session of an account that needed no password. Whether there is such an account.
+pub(super) fn begin_without_password(
+    db: &Db,
+    id: AccountId,
+    (hash, expires_at): (&[u8; 32], Timestamp),
+    note: &AuditNote<'_>,
+) -> Result<bool, StoreError> {
+    db.run(sql::FORGET_EXPIRED, (note.at.0, FORGOTTEN_AT_ONCE))?;
+    if db.run(sql::ADD_GUEST, (hash.as_slice(), note.at.0, expires_at.0, id.0))? == 0 {
+        return Ok(false);
+    }
+    db.run(sql::END_OLDEST, (id.0, SESSIONS_MAX))?;
+    audit::write(db, Some(id), "login.accepted", note)?;
+    Ok(true)
 }

@@ -12,7 +12,7 @@ statements! {
     ADD_SESSION: "begin a browser session",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and password = $5 and revoked_at is null";
-    // Guests of a demonstration, whose operator asks for no password.
+    // Guests of a demonstration, whose operator asks for no password, and the user of this machine with a one-time link.
     ADD_GUEST: "sign a guest in",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";

@@ -29,6 +29,8 @@ statements! {
          read_only = $6, api_date = $7 where id = $8";
     REVOKE: "revoke an account",
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
+    OTHER_OF_ROLE: "look for another account of a role",
+        "select exists (select 1 from sealed_account where role = $1 and id <> $2 and revoked_at is null)";
 
     RIGHTS_OF: "list the rights of an account",
         "select package, starts_at, ends_at from sealed_quote_right where account_id = $1 order by package";

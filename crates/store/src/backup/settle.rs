@@ -6,7 +6,7 @@ use std::path::Path;
 use market::Timestamp;
 use rusqlite::Row;
 
-use crate::accounts::{AccountId, AuditNote, next_era, write_audit};
+use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, write_audit};
 use crate::count::{signed, small};
 use crate::db::Db;
 use crate::fault::Fault;
@@ -23,6 +23,7 @@ statements! {
     SET_COUNTER: "set a counter",
         "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next";
     END_BROWSERS: "end the sessions of browsers", "delete from browser_session";
+    END_LINKS: "end the one-time links", "delete from sign_in_link";
     END_DEVICES: "end the waiting devices", "delete from device_grant";
     END_CODES: "end the codes", "delete from authorization_code";
     END_TOKENS: "end the logins", "delete from oauth_token";
@@ -179,7 +180,7 @@ impl Before {
 /// A token that was used, or a login that was ended, after the backup was made would be good again: so every login ends.
 /// API keys are for programs, which nobody could sign in again, and go on.
 fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
-    for end in [END_BROWSERS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
+    for end in [END_BROWSERS, END_LINKS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
         db.run(end, [])?;
     }
     for (name, next) in highest(counters(db)?, &before.counters) {
@@ -192,6 +193,8 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
     for account in &restored {
+        // It may have been used since the backup was made.
+        end_password_link(db, account.id, note)?;
         let Some(known) = by_id.get(&account.id) else { continue };
         let same = account.is(known);
         // Sessions carry the epoch they began in; those that had ended stay ended.

@@ -269,8 +269,16 @@ fn a_block_is_removed_only_from_its_own_series() {
 #[test]
 fn series_are_listed_by_symbol_grain_and_lane() {
     let fresh = fresh();
-    let series =
-        ["AAPL.US/1d", "AAPL.US/1m", "700.HK/60m", "AAPL.US/1m+overnight", "AAPL.US/1m+ext", "AAPL.US/15m"];
+    let series = [
+        "AAPL.US/1d",
+        "AAPL.US/own5m+ext",
+        "AAPL.US/1m",
+        "AAPL.US/own15m",
+        "700.HK/60m",
+        "AAPL.US/1m+overnight",
+        "AAPL.US/1m+ext",
+        "AAPL.US/15m",
+    ];
     for text in series {
         let series: Series = text.parse().unwrap();
         assert_eq!(series.to_string(), text);
@@ -281,17 +289,53 @@ fn series_are_listed_by_symbol_grain_and_lane() {
     let names = |all: Vec<store::SeriesInfo>| -> Vec<String> {
         all.into_iter().map(|info| info.series.to_string()).collect()
     };
-    let apple = ["AAPL.US/1m", "AAPL.US/1m+ext", "AAPL.US/1m+overnight", "AAPL.US/15m", "AAPL.US/1d"];
+    let apple = [
+        "AAPL.US/1m",
+        "AAPL.US/1m+ext",
+        "AAPL.US/1m+overnight",
+        "AAPL.US/15m",
+        "AAPL.US/own5m+ext",
+        "AAPL.US/own15m",
+        "AAPL.US/1d",
+    ];
     assert_eq!(names(snapshot.series_of(&symbol("AAPL.US")).unwrap()), apple);
     assert_eq!(names(snapshot.all_series().unwrap())[1..], apple);
     assert_eq!(names(snapshot.all_series().unwrap())[0], "700.HK/60m");
 }
 
+/// What is rolled up from minutes and what a file of the same period holds are two series, of which neither touches the other.
+#[test]
+fn a_roll_up_and_a_coarse_file_are_kept_apart() {
+    let fresh = fresh();
+    let (rolled, own): (Series, Series) = ("700.HK/15m".parse().unwrap(), "700.HK/own15m".parse().unwrap());
+    put(&fresh.store, &rolled, &[], &[block(10, 19)]);
+    put(&fresh.store, &own, &[], &[block(15, 24)]);
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    assert_eq!(spans(&snapshot.blocks(&rolled, None, None).unwrap()), "10..=19");
+    let [entry] = snapshot.blocks(&own, None, None).unwrap()[..] else { panic!("one block") };
+    assert_eq!(spans(&[entry]), "15..=24");
+    drop(snapshot);
+    put(&fresh.store, &own, &[entry.id], &[]);
+    let snapshot = reader.snapshot().unwrap();
+    assert_eq!(spans(&snapshot.blocks(&rolled, None, None).unwrap()), "10..=19");
+    assert_eq!(snapshot.series(&own).unwrap(), None);
+}
+
 #[test]
 fn what_is_not_a_series_is_refused() {
-    for text in
-        ["", "700.HK", "700.HK/", "700.HK/2m", "700.HK/1m+", "700.HK/1m+pre", "700/1m", "700.HK/1m/1m"]
-    {
+    for text in [
+        "",
+        "700.HK",
+        "700.HK/",
+        "700.HK/2m",
+        "700.HK/5m",
+        "700.HK/own2m",
+        "700.HK/1m+",
+        "700.HK/1m+pre",
+        "700/1m",
+        "700.HK/1m/1m",
+    ] {
         assert!(text.parse::<Series>().is_err(), "{text}");
     }
 }

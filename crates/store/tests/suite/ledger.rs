@@ -1,10 +1,10 @@
 use market::Timestamp;
 use store::{
-    Batch, ImportId, ImportProgress, ImportRecord, ImportState, NewImport, QUARANTINE_TEXT_MAX, QuarantineOf,
-    QuarantineRow, Series,
+    Batch, ImportChange, ImportId, ImportProgress, ImportRecord, ImportState, NewImport, QUARANTINE_TEXT_MAX,
+    QuarantineOf, QuarantineRow, Series,
 };
 
-use crate::fixture::{NOW, fresh, minutes, symbol};
+use crate::fixture::{NOW, block, fresh, minutes, symbol};
 
 const LATER: Timestamp = Timestamp(NOW.0 + 60);
 
@@ -271,4 +271,75 @@ fn the_ledger_and_the_quarantine_are_read_a_page_at_a_time() {
         }
         assert_eq!(seen, lines, "{of:?}");
     }
+}
+
+#[test]
+fn what_imports_changed_is_kept_in_order_until_they_are_undone() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let first = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    let second = batch.start_import(&file("b.csv", 2, "")).unwrap();
+    let change = |import, from: i64, until: i64| ImportChange {
+        import,
+        series: minutes("700.HK"),
+        first: Timestamp(from),
+        last: Timestamp(until),
+        added: vec![1, 2, 3],
+        replaced: vec![from as u8],
+    };
+    let (a, b, c) = (change(first, 0, 9), change(first, 20, 29), change(second, 29, 40));
+    for change in [&a, &b, &c] {
+        batch.add_import_change(change).unwrap();
+    }
+    assert_eq!(batch.import_changes(first).unwrap(), [b.clone(), a.clone()]);
+    let since =
+        |batch: &Batch<'_>, change: &ImportChange| batch.changed_since(change).unwrap().map(|by| by.id);
+    assert_eq!((since(&batch, &a), since(&batch, &b), since(&batch, &c)), (None, Some(second), None));
+    batch.undo_import(second, "undone").unwrap();
+    assert_eq!(since(&batch, &b), None);
+    let record = batch.import(second).unwrap().unwrap();
+    assert_eq!((record.state, record.message.as_deref()), (ImportState::Undone, Some("undone")));
+    batch.commit().unwrap();
+    drop(writer);
+    let mut reader = fresh.store.reader().unwrap();
+    assert_eq!(reader.snapshot().unwrap().import_changes(first).unwrap(), [b, a]);
+    assert_eq!(reader.check_tables(store::Depth::Full).unwrap(), []);
+}
+
+#[test]
+fn a_symbol_is_removed_with_everything_that_refers_to_it() {
+    let fresh = fresh();
+    let (series, day) = (minutes("700.HK"), market::Date::constant(2024, 1, 2));
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let id = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    batch.replace_blocks(&series, &[], &[block(1, 2), block(3, 4)]).unwrap();
+    batch.add_import_series(id, &series, 2, Timestamp(1), Timestamp(4)).unwrap();
+    batch.replace_trades(&series.symbol, day, 0, &[block(1, 2)]).unwrap();
+    batch.add_import_trades(id, &series.symbol, 1, Timestamp(1), Timestamp(2)).unwrap();
+    batch.commit().unwrap();
+    let mut batch = writer.begin().unwrap();
+    // It has candles, so it is not bare.
+    batch.remove_bare_security(&series.symbol).unwrap();
+    assert!(batch.security(&series.symbol).unwrap().is_some());
+    batch.remove_series(&series).unwrap();
+    batch.remove_trades(&series.symbol).unwrap();
+    batch.remove_bare_security(&series.symbol).unwrap();
+    assert!(batch.security(&series.symbol).unwrap().is_none());
+    batch.commit().unwrap();
+    drop(writer);
+    let mut reader = fresh.store.reader().unwrap();
+    assert_eq!(reader.check_tables(store::Depth::Full).unwrap(), []);
+    assert_eq!(reader.snapshot().unwrap().all_series().unwrap(), []);
+}
+
+#[test]
+fn a_security_that_has_candles_is_not_removed() {
+    let fresh = fresh();
+    let series = minutes("700.HK");
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.replace_blocks(&series, &[], &[block(1, 2)]).unwrap();
+    batch.remove_security(&series.symbol).unwrap_err();
 }

@@ -1,7 +1,7 @@
 //! Passwords and browser sessions.
 
 use market::Timestamp;
-use store::{AccountId, Accounts, AuditFilter};
+use store::{AccountId, Accounts, AuditFilter, LinkOutcome, NewLink};
 
 use crate::accounts::{add, note};
 use crate::fixture::NOW;
@@ -104,4 +104,50 @@ fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
     let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
     let left: i64 = conn.query_row("select count(*) from browser_session", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 1);
+}
+
+#[test]
+fn a_one_time_link_signs_in_once_at_its_server_until_it_expires() {
+    let (dir, accounts) = fresh();
+    let id = account(&accounts, "ann");
+    let link = |mark: u8| NewLink {
+        hash: [mark; 32],
+        account: id,
+        server: "here",
+        next: "/?symbol=700.HK",
+        expires_at: LATER,
+    };
+    for mark in [1, 2, 3] {
+        accounts.add_link(&link(mark), &note(NOW)).unwrap();
+    }
+    let open = |mark: u8, server: &str, session: u8, at: Timestamp| {
+        accounts
+            .redeem_link(&[mark; 32], server, (&[session; 32], Timestamp(LATER.0 + 9)), &note(at))
+            .unwrap()
+    };
+    let next = || "/?symbol=700.HK".to_owned();
+    assert_eq!(open(9, "here", 1, NOW), LinkOutcome::Unknown);
+    assert_eq!(open(1, "there", 1, NOW), LinkOutcome::OfAnotherServer { account: id });
+    assert_eq!(open(1, "here", 1, LATER), LinkOutcome::Expired { account: id });
+    assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none(), "a refusal begins nothing");
+    assert_eq!(open(1, "here", 1, NOW), LinkOutcome::SignedIn { account: id, next: next() });
+    assert_eq!(accounts.browser(&[1; 32], NOW).unwrap().unwrap().account, id);
+    assert_eq!(open(1, "here", 2, NOW), LinkOutcome::Used { account: id, next: next() });
+    assert!(accounts.browser(&[2; 32], NOW).unwrap().is_none());
+    assert_eq!(
+        events(&accounts, id),
+        ["link.issued", "link.issued", "link.issued", "login.accepted"],
+        "each that was given out is written down, and the one sign-in"
+    );
+    accounts.revoke(id, &note(NOW)).unwrap();
+    assert_eq!(open(2, "here", 3, NOW), LinkOutcome::Unknown);
+    // It is told for a day that a link came late; then the link is forgotten.
+    let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
+    let left =
+        || conn.query_row("select count(*) from sign_in_link", [], |row| row.get::<_, i64>(0)).unwrap();
+    let day_after = Timestamp(LATER.0 + 86_400);
+    accounts.remove_expired(Timestamp(day_after.0 - 1)).unwrap();
+    assert_eq!(left(), 3);
+    accounts.remove_expired(day_after).unwrap();
+    assert_eq!(left(), 0);
 }

@@ -242,6 +242,7 @@ fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
     let ann = accounts.account_named("ann").unwrap().unwrap().id;
     let end = Timestamp(NOW.0 + 1_000);
     assert!(accounts.begin_guest(ann, &[1; 32], end, &note()).unwrap());
+    assert!(accounts.issue_password_link(ann, &note()).unwrap().is_some());
     let client = store::ClientRow {
         id: "client".to_owned(),
         name: "a program".to_owned(),
@@ -285,6 +286,7 @@ fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
     restore(&to, &back).run(&mut on).unwrap();
     for accounts in [accounts, Accounts::open(&back, NOW).unwrap()] {
         assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());
+        assert!(accounts.password_link(ann).unwrap().is_none());
         assert!(accounts.token(&[3; 32]).unwrap().is_none() && accounts.token(&[4; 32]).unwrap().is_none());
         assert!(!accounts.family_is_there("family").unwrap());
         assert!(accounts.code(&[5; 32]).unwrap().is_none() && accounts.code(&[6; 32]).unwrap().is_none());

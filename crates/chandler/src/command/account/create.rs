@@ -45,6 +45,9 @@ pub(super) struct Arguments {
     /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
+    /// For one's own: no limit of rate, quota, connections or history
+    #[arg(long, conflicts_with_all = ["quota", "rate", "connections", "floors"])]
+    unlimited: bool,
     /// Let it look at its paper account alone, and trade nothing
     #[arg(long)]
     read_only: bool,
@@ -92,6 +95,10 @@ pub(super) struct Set {
     /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
+    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published ones
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
+          conflicts_with_all = ["quota", "rate", "connections", "floors"])]
+    unlimited: Option<Switch>,
     /// Whether it may look at its paper account alone, and trade nothing
     #[arg(long, value_enum)]
     read_only: Option<Switch>,
@@ -136,6 +143,13 @@ impl Arguments {
         Ok(())
     }
 
+    /// Everything that can be wrong about it, before a store is created for it.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        Url::parse(&self.url)?;
+        self.beginning.opening()?;
+        self.new_account()?.check().map_err(theirs)
+    }
+
     fn new_account(&self) -> Result<NewAccount, Failure> {
         let mut rights: Rights = self.markets.parse().map_err(usage)?;
         if self.overnight {
@@ -148,7 +162,11 @@ impl Arguments {
         let (quota, connections) = (self.quota, self.connections);
         let api_date = self.api_date.as_deref().map(api_date).transpose()?;
         let read_only = self.read_only;
-        let terms = Terms { level, quota, rate, connections, floors, read_only, api_date };
+        let terms = if self.unlimited {
+            Terms { level, read_only, api_date, ..Terms::unlimited() }
+        } else {
+            Terms { level, quota, rate, connections, floors, read_only, api_date }
+        };
         let role = match self.role {
             RoleName::User => Role::User,
             RoleName::Operator => Role::Operator,
@@ -167,8 +185,8 @@ impl Set {
         let (change, changes) = (self.change()?, self.paper.changes()?);
         if change.is_none() && changes.is_empty() {
             return Err(usage(
-                "nothing to set: give --level, --quota, --rate, --connections, --floors, --api-date, or a setting of its paper account \
-                 such as --participation",
+                "nothing to set: give --unlimited, --level, --quota, --rate, --connections, --floors, --api-date, or a setting of its \
+                 paper account such as --participation",
             ));
         }
         let account = named(access, &self.name)?;
@@ -198,13 +216,21 @@ impl Set {
 
     /// `None` if nothing about its limits was said.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
-        let Set { level, quota, rate, connections, floors, read_only, api_date: as_of, .. } = self;
+        let Set { level, quota, rate, connections, floors, unlimited, read_only, api_date: as_of, .. } = self;
         let texts = [level, quota, rate, floors, as_of];
-        if texts.iter().all(|text| text.is_none()) && connections.is_none() && read_only.is_none() {
+        let switches = [unlimited, read_only];
+        if texts.iter().all(|text| text.is_none())
+            && connections.is_none()
+            && switches.iter().all(|switch| switch.is_none())
+        {
             return Ok(None);
         }
         let read_only = read_only.map(Switch::is_on);
-        let mut change = TermsChange { connections: *connections, read_only, ..TermsChange::default() };
+        let mut change = match unlimited {
+            None => TermsChange { connections: *connections, read_only, ..TermsChange::default() },
+            Some(Switch::On) => TermsChange { read_only, ..TermsChange::unlimited() },
+            Some(Switch::Off) => TermsChange { read_only, ..TermsChange::limited() },
+        };
         if let Some(level) = level.as_deref() {
             let number = |text: &str| text.parse().ok().and_then(Level::new);
             change.level = Some(match level {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::words::{named, say, theirs};
 use crate::failure::{Failure, usage};
 use crate::output::Format;
+use crate::sdk::Url;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -20,6 +21,12 @@ pub(super) struct Arguments {
     /// Remove the password: nobody signs in to the pages as this account any more
     #[arg(long, conflicts_with = "stdin")]
     remove: bool,
+    /// Print a link with which the owner of the account sets the password, once, within a day
+    #[arg(long, conflicts_with_all = ["stdin", "remove"])]
+    link: bool,
+    /// The address at which the owner reaches the server, for --link
+    #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    url: String,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -36,6 +43,9 @@ impl Arguments {
         if account.revoked_at.is_some() {
             return Err(usage(format!("account {:?} is revoked: nobody can sign in as it", account.name)));
         }
+        if self.link {
+            return self.give_link(access, &account, present);
+        }
         let password = if self.stdin || !io::stdin().is_terminal() {
             first_line(io::stdin().lock())?
         } else {
@@ -44,6 +54,24 @@ impl Arguments {
         access.set_password(account.id, &password, &Actor::Operator, present.machine).map_err(theirs)?;
         let text = format!("account {:?} has a new password; its browser sessions have ended", account.name);
         say(self.format, &text, document(&account, true, true))
+    }
+
+    /// The operator passes the link on, and never learns the password.
+    fn give_link(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
+        let url = Url::parse(&self.url)?;
+        let revoked = || usage(format!("account {:?} is revoked: nobody can sign in as it", account.name));
+        let link = access.issue_password_link(account.id, &Actor::Operator, present.machine)?;
+        let link = link.ok_or_else(revoked)?;
+        let address = format!("{}/password?link={}", url.as_str(), link.token.expose());
+        let text = format!(
+            "{address}\nsets the password of account {:?}, once, until {}; it ends the link before",
+            account.name, link.expires_at
+        );
+        let expires_at = link.expires_at.to_string();
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "link": address, "expires_at": expires_at,
+        });
+        say(self.format, &text, document)
     }
 }
 

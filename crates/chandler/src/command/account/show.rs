@@ -138,10 +138,16 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
         RateRule::Unlimited => "as often as it likes".to_owned(),
         RateRule::Window { requests, seconds } => format!("{requests} requests in {seconds} s"),
     };
-    let (limit, connections) = (usage.limit, account.terms.connections);
-    let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
     let read_only = if account.terms.read_only { ", read-only" } else { "" };
     let as_of = account.terms.api_date.map(|date| format!(", answered as of {date}")).unwrap_or_default();
+    if account.terms.is_unlimited() {
+        return Ok(format!(
+            "rights {}, unlimited (rate, quota, connections, floors){read_only}{as_of}",
+            account.rights
+        ));
+    }
+    let (limit, connections) = (usage.limit, account.terms.connections);
+    let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
     Ok(format!(
         "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}{read_only}{as_of}",
         account.rights
@@ -165,6 +171,7 @@ pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -
         "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
         "floors": account.terms.floors.map(|floors| floors.to_string()), "read_only": account.terms.read_only,
         "api_date": account.terms.api_date.map(|date| date.to_string()),
+        "unlimited": account.terms.is_unlimited(),
     }))
 }
 

@@ -49,13 +49,17 @@ impl Books {
         Ok(Books { access, paper, store, reader, moment, clock: surroundings.clock })
     }
 
-    /// The account of a name, or the only one there is.
+    /// The account of a name, or the only one there is. That of the user of this machine, which was made for the pages, counts only where
+    /// there is no other.
     pub(crate) fn account(&self, name: Option<&str>) -> Result<Account, Failure> {
         if let Some(name) = name {
             return named(&self.access, name);
         }
         let mut accounts: Vec<Account> =
             self.access.list()?.into_iter().filter(|account| account.revoked_at.is_none()).collect();
+        if !accounts.iter().all(Account::is_local) {
+            accounts.retain(|account| !account.is_local());
+        }
         match (accounts.pop(), accounts.as_slice()) {
             (Some(account), []) => Ok(account),
             (Some(_), _) => Err(usage(

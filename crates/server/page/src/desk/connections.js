@@ -34,7 +34,7 @@ async function fill(who) {
     await showAgain();
   };
   await show();
-  const again = el('button', { type: 'button', class: 'push', onclick: showAgain }, phrase('look_again'));
+  const again = el('button', { type: 'button', class: 'push', onclick: showAgain }, phrase('refresh'));
   const choice = isAll
     ? el('a', { href: addressOf('/connections') }, phrase('only_mine'))
     : el('a', { href: addressOf('/connections?account=all') }, phrase('of_all'));

@@ -5,6 +5,7 @@ import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { calendarDays, monthSpans, shiftDate } from './days.js';
+import { filterForm, filterOf, pageWith, queryOf } from './filter.js';
 import { refusal } from './refused.js';
 import { chartLink, count, table } from './table.js';
 
@@ -12,19 +13,17 @@ const DAYS = 91;
 const STATES = { c: 'complete', p: 'partial', m: 'missing', '-': 'closed_day', '.': 'outside' };
 const KINDS = { full: 'full', half: 'half', closed: 'closed_day' };
 const ROWS = 100;
+const COUNTING_MS = 300;
 
 export const coverage = { title: phrase('coverage'), fill };
 
 async function fill() {
   const asked = new URLSearchParams(location.search);
-  const end = asked.get('end');
-  const query = new URLSearchParams({
-    days: DAYS,
-    limit: ROWS,
-    ...(end && { end }),
-    ...(asked.get('after') && { after: asked.get('after') }),
-  });
-  const { data } = await ask(`/v1/coverage?${query}`);
+  const filter = filterOf(location.search);
+  const [end, after] = [asked.get('end'), asked.get('after')];
+  const query = queryOf(filter, { days: DAYS, limit: ROWS, end, after });
+  const load = async () => (await ask(`/v1/coverage?${query}`)).data;
+  const data = await load();
   const detail = el(
     'section',
     { class: 'sheet', 'aria-live': 'polite' },
@@ -32,29 +31,50 @@ async function fill() {
   );
   const show = (symbol, date) => drill(detail, symbol, data, date);
   if (asked.get('symbol')) await show(asked.get('symbol'));
+  const form = filterForm(filter, (changed) => location.assign(pageWith('/coverage', changed, { end })));
+  const isFiltered = filter.query !== '' || filter.market !== '';
+  const none = () => el('p', {}, phrase(isFiltered ? 'no_results' : 'nothing_yet'));
+  const area = el('div', {});
+  const compared = el('p', { class: 'said', role: 'status', hidden: filter.order !== 'worst' });
+  const draw = (told) => {
+    compared.textContent = told.uncounted > 0 ? phrase('comparing', count(told.total - told.uncounted), count(told.total)) : '';
+    area.replaceChildren(bar(told, filter), told.rows.length > 0 ? heat(told, show) : none(), legend());
+  };
+  draw(data);
+  countOn(data, load, draw);
   return [
     el('p', { class: 'lead' }, phrase('complete_means')),
-    el(
-      'section',
-      { class: 'sheet' },
-      bar(data),
-      data.rows.length > 0 ? heat(data, show) : el('p', {}, phrase('nothing_yet')),
-      legend(),
-    ),
+    el('section', { class: 'sheet' }, form, compared, area),
     detail,
   ];
 }
 
-function bar({ start, end, today, next }) {
-  const way = (query, label, kind = 'button') => el('a', { class: kind, href: addressOf(`/coverage?${query}`) }, phrase(label));
+/** Asks again until the server has compared everything with the calendar, which it does a part at a time. */
+function countOn(data, load, draw) {
+  if (!(data.uncounted > 0)) return;
+  setTimeout(async () => {
+    let told = data;
+    try {
+      if (!document.hidden) draw((told = await load()));
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      // What is there stays; a reload tells what is wrong.
+      return;
+    }
+    countOn(told, load, draw);
+  }, COUNTING_MS);
+}
+
+function bar({ start, end, today, next }, filter) {
+  const way = (more, label, kind = 'button') => el('a', { class: kind, href: pageWith('/coverage', filter, more) }, phrase(label));
   const later = shiftDate(end, DAYS);
   return el(
     'p',
     { class: 'row' },
     el('strong', {}, phrase('range', start, end)),
-    way(`end=${shiftDate(start, -1)}`, 'earlier', 'button push'),
-    end < today ? way(`end=${later > today ? today : later}`, 'later') : undefined,
-    next ? way(`end=${end}&after=${encodeURIComponent(next)}`, 'more_securities') : undefined,
+    way({ end: shiftDate(start, -1) }, 'earlier', 'button push'),
+    end < today ? way({ end: later > today ? today : later }, 'later') : undefined,
+    next ? way({ end, after: next }, 'more_securities') : undefined,
   );
 }
 

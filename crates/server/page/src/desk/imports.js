@@ -1,14 +1,19 @@
-// What has been imported, and the rows that were refused.
+// Files to import, what has been imported, and the rows that were refused.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
+import { phrase as uploading } from '../phrases/uploads.js';
+import { refusal } from './refused.js';
 import { chartLink, count, instant, table } from './table.js';
+import { openUndo } from './undo.js';
+import { uploadsSheet } from './uploads.js';
 
 const PAGE = 50;
 const KINDS = {
   candles: 'kind candles',
+  trades: 'kind trades',
   securities: 'kind securities',
   actions: 'kind actions',
   margins: 'kind margins',
@@ -20,12 +25,26 @@ export const imports = { title: phrase('imports'), fill };
 
 async function fill() {
   const asked = new URLSearchParams(location.search);
-  return Promise.all([ledgerSheet(asked), quarantineSheet(asked)]);
+  const said = el('p', { class: 'said', role: 'status' });
+  const sheets = el('div', { class: 'sheets' });
+  /** Once the page is there, a refusal takes the place of the tables. */
+  const refresh = async (words = '') => {
+    said.textContent = words;
+    try {
+      await show();
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      sheets.replaceChildren(refusal(error, () => refresh()));
+    }
+  };
+  const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, refresh), quarantineSheet(asked)])));
+  const [uploads] = await Promise.all([uploadsSheet(refresh), show()]);
+  return [uploads, said, sheets];
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);
 
-async function ledgerSheet(asked) {
+async function ledgerSheet(asked, refresh) {
   const before = asked.get('before');
   const { data } = await ask(`/v1/imports?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
   const number = (key) => ({ title: phrase(key), kind: 'number', of: (row) => count(row[key]) });
@@ -44,6 +63,7 @@ async function ledgerSheet(asked) {
     number('unchanged'),
     { title: phrase('refused'), kind: 'number', of: refused },
     { title: phrase('finished'), of: (row) => instant(row.finished_at ?? row.started_at) },
+    { title: '', kind: 'number', of: (row) => undoing(row, refresh) },
   ];
   const older = data.next
     ? el('p', { class: 'row' }, el('a', { href: addressOf(`/imports?before=${data.next}`) }, phrase('earlier_imports')))
@@ -57,8 +77,16 @@ async function ledgerSheet(asked) {
   );
 }
 
+/** Only candles can be taken back, and only once. */
+function undoing({ import: number, kind, state: at }, refresh) {
+  if (kind !== 'candles' || at === 'undone' || at === 'running') return undefined;
+  const label = uploading('undo_one', number);
+  return el('button', { type: 'button', 'aria-label': label, 'data-key': `undo-${number}`, onclick: () => openUndo(number, refresh) }, uploading('undo'));
+}
+
 function state(row) {
   if (row.state === 'done') return phrase('done');
+  if (row.state === 'undone') return el('span', { title: row.message ?? '' }, phrase('undone'));
   if (row.state === 'running') return `${Math.floor((100 * row.rows_done) / Math.max(row.rows, 1))} %`;
   return el('span', { class: 'warn', title: row.message ?? '' }, STATES[row.state] ? phrase(STATES[row.state]) : row.state);
 }

@@ -5,6 +5,7 @@ import { phrasesOf } from '../phrase.js';
 export const phrase = phrasesOf({
   sign_in: ['Sign in', '登录', '登入'],
   account_title: ['Programs and signing out', '程序与退出登录', '程式與登出'],
+  import_here: ['Import in the browser', '在浏览器中导入', '在瀏覽器中匯入'],
   try_again: ['Try again', '重试', '重試'],
   waiting: ['Trying again in {0} s', '{0} 秒后重试', '{0} 秒後重試'],
 
@@ -19,6 +20,24 @@ export const phrase = phrasesOf({
     '已用 {0}/{1} 隻證券。這些證券仍可查看；{2} 起可查看新的證券。',
   ],
   spent_link: ['See the quota', '查看额度', '查看額度'],
+  costs: ['{0} is not open yet this month', '本月尚未查看 {0}', '本月尚未查看 {0}'],
+  costs_text: [
+    'Showing it takes one of the month’s securities: {0} of {1} are used.',
+    '显示它会占用本月的一只证券额度：已用 {0}/{1}。',
+    '顯示它會佔用本月的一隻證券額度：已用 {0}/{1}。',
+  ],
+  show: ['Show {0}', '显示 {0}', '顯示 {0}'],
+  floor: ['Before the history of this account', '早于此账户可查看的历史', '早於此帳戶可查看的歷史'],
+  floor_text: [
+    'Minutes of that time are not served to this account.',
+    '该时段的分钟K线不向此账户提供。',
+    '該時段的分鐘K線不向此帳戶提供。',
+  ],
+  lift: [
+    'You are an operator. On the server, this lifts the limits of the account:',
+    '您是管理员。在服务器上运行以下命令可解除此账户的限制：',
+    '您是管理員。在伺服器上執行以下命令可解除此帳戶的限制：',
+  ],
   fast: ['Asked too often', '请求过于频繁', '請求過於頻繁'],
   fast_text: ['The server allows only so many questions at a time.', '服务器限制了一段时间内的请求数。', '伺服器限制了一段時間內的請求數。'],
   no_right: ['Not open to this account', '此账户没有权限', '此帳戶沒有權限'],
@@ -53,6 +72,7 @@ export const phrase = phrasesOf({
     '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
     '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
   ],
+  units: ['K M B T', '万 亿 万亿', '萬 億 萬億'],
   day_of_month: ['{0} {1}', '{1}{0}日', '{1}{0}日'],
   month_of_year: ['{0} {1}', '{1}年{0}', '{1}年{0}'],
 });

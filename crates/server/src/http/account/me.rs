@@ -1,5 +1,8 @@
 //! `GET /v1/me`: who is signed in, and what the scripts of the pages prove themselves with.
 
+use std::path::Path;
+
+use access::Role;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,6 +29,8 @@ struct Identity {
     /// The date of the interface as of which the programs of the account are answered; not there if that is the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_date: Option<String>,
+    /// The store as --store names it, for commands on the machine of the server; null for all but operators.
+    store: Option<String>,
 }
 
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -33,10 +38,18 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     QueryParameters::parse(call.query, &[])?;
     // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
+    let store = (account.role == Role::Operator).then(|| store_name(site.core.store.dir()));
     Ok(envelope::success(Identity {
         account: account.name.clone(),
         role: account.role.as_str(),
         csrf,
         api_date: account.terms.api_date.map(|date| date.to_string()),
+        store,
     }))
+}
+
+/// By its whole path: a command may be typed in another folder than the server was started in.
+fn store_name(directory: &Path) -> String {
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    format!("sqlite:{}", whole.display())
 }

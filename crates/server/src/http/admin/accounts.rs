@@ -5,24 +5,33 @@ use market::{Date, ParseFloorsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::admin_request::{
-    AdminRequest, NAME, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem,
-};
+use super::admin_request::{AdminRequest, NAME, has_no_default, not_null, null_or, problem, wrong};
 use crate::kit::Problem;
-use crate::kit::doc::refusals::NOT_FOUND;
-use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data, words};
+use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data, words};
 use crate::quota_document::{QuotaDocument, RightDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
 /// The most accounts of one answer.
-const ACCOUNTS_MAX: usize = 10_000;
+const ACCOUNTS_MAX: u32 = 10_000;
 
 pub(super) const AS_IT_IS_NOW: &[AnswerDoc] =
     &[AnswerDoc::ok("The account as it is now", &[data::<AdminAccount>()])];
 
 pub(super) const ACCOUNTS: Doc = Doc::new(Tag::Admin, "adminAccounts", "Every account")
-    .answers(&[AnswerDoc::ok("The accounts, oldest first", &[data::<AdminAccounts>()])]);
+    .parameters(&[
+        Parameter::query("query", Kind::Text, "Only those with this in their name, or with this number"),
+        Parameter::query(
+            "after",
+            Kind::Whole,
+            "Only those with a higher number: where the answer before it stopped",
+        ),
+        Parameter::query("limit", Kind::Between(1, ACCOUNTS_MAX), "At most so many")
+            .or(Word::Number(ACCOUNTS_MAX)),
+    ])
+    .answers(&[AnswerDoc::ok("The accounts, oldest first", &[data::<AdminAccounts>()])])
+    .refuses(&[BAD_REQUEST]);
 
 pub(super) const SHOW_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminAccount", "One account and its month")
     .parameters(&[NAME])
@@ -34,13 +43,16 @@ pub(super) const SET_ACCOUNT: Doc =
         .parameters(&[NAME])
         .body(&[Media::json::<AdminTermsChange>()])
         .answers(AS_IT_IS_NOW)
-        .refuses(WRONG_OR_UNKNOWN);
+        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminAccounts {
+    /// Of all that were asked for.
     pub(super) total: usize,
     /// At most 10,000.
     pub(super) accounts: Vec<AdminAccount>,
+    /// What to ask for as `after`, if there are more.
+    pub(super) next: Option<i64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -64,6 +76,19 @@ pub(super) struct AdminAccount {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QuotaDocument")]
     pub(super) quota: Option<QuotaDocument>,
+    /// Where one account is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AdminSignIn")]
+    pub(super) sign_in: Option<AdminSignIn>,
+}
+
+/// How the owner of an account gets to the pages.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AdminSignIn {
+    /// It has a password.
+    pub(super) password: bool,
+    /// Until when a password link is good that has not been used; null if there is none.
+    pub(super) link_until: Option<Instant>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,6 +106,10 @@ pub(super) struct AdminTerms {
     pub(super) read_only: bool,
     /// The day as of which it is answered, as 2024-08-01 (see GET /v1/versions); null in the newest form.
     pub(super) api_date: Option<String>,
+    /// Whether rate, quota, connections and floors are all lifted.
+    pub(super) unlimited: bool,
+    /// All of them in words, as the audit has them. A change that is sent with this as `was` is refused if they have changed meanwhile.
+    pub(super) text: String,
 }
 
 /// The limits of an account that change; those that are not there stay.
@@ -114,20 +143,53 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
+    /// true lifts rate, quota, connections and floors at once, false restores the published ones. None of the four may be there beside it.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
+    unlimited: Option<bool>,
+    /// The `text` of the terms that the change is made upon: if they are others by now, nothing is changed.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "String", skip_serializing_if = "has_no_default")]
+    was: Option<String>,
 }
 
 impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
-        floors (as text, or null), read_only (true or false) and api_date (a date, or null)";
+        floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
 
+    /// What changes, which must be something.
     fn terms(self) -> Result<TermsChange, String> {
-        if self == AdminTermsChange::default() {
+        let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
+        if self == nothing {
             return Err(
-                "nothing to set: give level, quota, rate, connections, floors, read_only or api_date"
+                "nothing to set: give level, quota, rate, connections, floors, read_only, api_date or unlimited"
                     .to_owned(),
             );
         }
-        let AdminTermsChange { level, quota, rate, connections, floors, read_only, api_date } = self;
+        self.change()
+    }
+
+    pub(super) fn change(self) -> Result<TermsChange, String> {
+        let AdminTermsChange {
+            level,
+            quota,
+            rate,
+            connections,
+            floors,
+            read_only,
+            api_date,
+            unlimited,
+            was: _,
+        } = self;
+        let has_one_of_four = quota.is_some() || rate.is_some() || connections.is_some() || floors.is_some();
+        if unlimited.is_some() && has_one_of_four {
+            return Err("unlimited sets quota, rate, connections and floors: leave them out".to_owned());
+        }
+        let all_four = match unlimited {
+            Some(true) => TermsChange::unlimited(),
+            Some(false) => TermsChange::limited(),
+            None => TermsChange::default(),
+        };
         let date = |text: String| {
             text.parse::<Date>().map_err(|_| "api_date is a date as 2024-08-01, or null for the newest form")
         };
@@ -135,11 +197,14 @@ impl AdminTermsChange {
             |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
         Ok(TermsChange {
             level: parsed(level, known)?,
-            quota,
-            rate: parsed(rate, |text| text.parse()).map_err(|error: ParseRateRuleError| error.to_string())?,
-            connections,
+            quota: quota.or(all_four.quota),
+            rate: parsed(rate, |text| text.parse())
+                .map_err(|error: ParseRateRuleError| error.to_string())?
+                .or(all_four.rate),
+            connections: connections.or(all_four.connections),
             floors: parsed(floors, |text| text.parse())
-                .map_err(|error: ParseFloorsError| error.to_string())?,
+                .map_err(|error: ParseFloorsError| error.to_string())?
+                .or(all_four.floors),
             read_only,
             api_date: parsed(api_date, date)?,
         })
@@ -160,12 +225,27 @@ fn parsed<T, U, E>(
 
 impl AdminRequest<'_> {
     pub(super) fn accounts(&self) -> Result<AdminAccounts, Problem> {
-        let accounts = self.site.core.access.list().map_err(problem)?;
-        let mut listed = Vec::new();
-        for account in accounts.iter().take(ACCOUNTS_MAX) {
-            listed.push(self.described(account)?);
-        }
-        Ok(AdminAccounts { total: accounts.len(), accounts: listed })
+        let (query, after) = (self.call.parameter_of("query").unwrap_or_default(), self.whole("after")?);
+        let limit = match self.call.parameter_of("limit") {
+            None => ACCOUNTS_MAX,
+            Some(text) => {
+                let limit = text.parse().ok().filter(|limit| (1..=ACCOUNTS_MAX).contains(limit));
+                limit.ok_or_else(|| wrong(&format!("limit is a number from 1 to {ACCOUNTS_MAX}")))?
+            }
+        };
+        let mut accounts = self.site.core.access.list().map_err(problem)?;
+        let query = query.trim().to_lowercase();
+        accounts.retain(|account| {
+            account.name.to_lowercase().contains(&query) || account.id.0.to_string() == query
+        });
+        let total = accounts.len();
+        accounts.retain(|account| after.is_none_or(|after| account.id.0 > after));
+        let (rest, limit) = (accounts.len(), usize::try_from(limit).unwrap_or(usize::MAX));
+        accounts.truncate(limit);
+        let next = accounts.last().filter(|_| limit < rest).map(|account| account.id.0);
+        let listed: Result<Vec<AdminAccount>, Problem> =
+            accounts.iter().map(|account| self.described(account)).collect();
+        Ok(AdminAccounts { total, accounts: listed?, next })
     }
 
     pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
@@ -174,14 +254,28 @@ impl AdminRequest<'_> {
         let described = self.described(&account)?;
         let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;
-        Ok(AdminAccount { quota: Some(QuotaDocument::of(&quota, self.present.market)), ..described })
+        let access = &self.site.core.access;
+        let until = access.password_link_until(account.id, self.present.machine).map_err(problem)?;
+        let sign_in = AdminSignIn {
+            password: access.has_password(account.id).map_err(problem)?,
+            link_until: until.map(Instant::utc),
+        };
+        Ok(AdminAccount {
+            quota: Some(QuotaDocument::of(&quota, self.present.market)),
+            sign_in: Some(sign_in),
+            ..described
+        })
     }
 
     pub(super) fn set_account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
         let change: AdminTermsChange = self.change(AdminTermsChange::FIELDS)?;
+        let was = change.was.clone();
         let change = change.terms().map_err(Refusal::BadQuery)?;
-        self.site.core.access.change_terms(account.id, change, &self.by, self.present).map_err(problem)?;
+        let access = &self.site.core.access;
+        access
+            .change_terms_if(account.id, was.as_deref(), change, &self.by, self.present)
+            .map_err(problem)?;
         self.described(&self.named(self.call.path_value("name"))?)
     }
 
@@ -207,8 +301,11 @@ impl AdminRequest<'_> {
                 floors: account.terms.floors.map(|floors| floors.to_string()),
                 read_only: account.terms.read_only,
                 api_date: account.terms.api_date.map(|date| date.to_string()),
+                unlimited: account.terms.is_unlimited(),
+                text: account.terms.to_string(),
             },
             quota: None,
+            sign_in: None,
         })
     }
 }

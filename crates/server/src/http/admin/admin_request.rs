@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
+use store::StoreError;
 
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
@@ -62,6 +63,12 @@ impl AdminRequest<'_> {
         self.named(&name.ok_or_else(|| wrong("name the account: ?account=NAME"))?)
     }
 
+    /// A whole number of the query.
+    pub(super) fn whole(&self, name: &str) -> Result<Option<i64>, Problem> {
+        let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
+        self.call.parameter_of(name).map(parse).transpose()
+    }
+
     pub(super) fn limit(&self) -> Result<u32, Problem> {
         let Some(text) = self.call.parameter_of("limit") else { return Ok(ROWS_MAX) };
         let limit = text.parse().ok().filter(|limit| (1..=ROWS_MAX).contains(limit));
@@ -72,7 +79,12 @@ impl AdminRequest<'_> {
 /// Errors that the operator can fix are reported as they are; the others are internal.
 pub(super) fn problem(error: AccessError) -> Problem {
     match error {
-        error @ (AccessError::Terms(_) | AccessError::Report(_)) => wrong(&error.to_string()),
+        error @ (AccessError::Terms(_) | AccessError::Report(_) | AccessError::Name { .. }) => {
+            wrong(&error.to_string())
+        }
+        error @ (AccessError::TermsChanged | AccessError::Store(StoreError::Taken { .. })) => {
+            Problem::conflict(error.to_string())
+        }
         error => Problem::from_access(error),
     }
 }

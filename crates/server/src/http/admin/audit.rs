@@ -1,10 +1,10 @@
 //! `GET /v1/admin/audit`: who did what to whom.
 
-use access::{AuditFilter, AuditId};
+use access::{AccountId, AuditFilter, AuditId, AuditRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::admin_request::{AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, written, wrong};
+use super::admin_request::{AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, written};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::written::Instant;
@@ -40,36 +40,48 @@ pub(super) struct AuditEntry {
     pub(super) id: i64,
     pub(super) at: Instant,
     pub(super) actor: String,
+    /// The name of the account that the actor is, if it is one.
+    pub(super) actor_account: Option<String>,
     pub(super) account_id: Option<i64>,
+    /// Its name.
+    pub(super) account: Option<String>,
     pub(super) event: String,
     pub(super) reason: String,
 }
 
 impl AdminRequest<'_> {
     pub(super) fn audit(&self) -> Result<AuditRows, Problem> {
-        let number = |name: &str| -> Result<Option<i64>, Problem> {
-            let text = self.call.parameter_of(name);
-            let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
-            text.map(parse).transpose()
-        };
         let account = self.call.parameter_of("account").map(|name| self.named(&name)).transpose()?;
         let event = self.call.parameter_of("event");
         let filter = AuditFilter {
             account: account.map(|account| account.id),
             event: event.as_deref(),
             since: self.call.parameter_of("since").map(|text| written(&text)).transpose()?,
-            before: number("before")?.map(AuditId),
+            before: self.whole("before")?.map(AuditId),
             limit: self.limit()?,
         };
         let rows = self.site.core.access.audit(&filter).map_err(problem)?;
-        let row = |row: access::AuditRow| AuditEntry {
+        let rows: Result<Vec<AuditEntry>, Problem> = rows.into_iter().map(|row| self.entry(row)).collect();
+        Ok(AuditRows { rows: rows? })
+    }
+
+    fn entry(&self, row: AuditRow) -> Result<AuditEntry, Problem> {
+        let actor = row.actor.strip_prefix("account ").and_then(|number| number.parse().ok()).map(AccountId);
+        Ok(AuditEntry {
             id: row.id.0,
             at: Instant::utc(row.at),
+            actor_account: self.name_of(actor)?,
             actor: row.actor,
             account_id: row.account.map(|id| id.0),
+            account: self.name_of(row.account)?,
             event: row.event,
             reason: row.reason,
-        };
-        Ok(AuditRows { rows: rows.into_iter().map(row).collect() })
+        })
+    }
+
+    fn name_of(&self, id: Option<AccountId>) -> Result<Option<String>, Problem> {
+        let Some(id) = id else { return Ok(None) };
+        let account = self.site.core.access.account(id).map_err(problem)?;
+        Ok(account.map(|account| account.name.clone()))
     }
 }

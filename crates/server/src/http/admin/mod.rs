@@ -1,10 +1,12 @@
-//! What operators do through the service: see accounts, grant and withdraw, report what levels are earned by, hide topics, read the audit.
+//! What operators do through the service: see, create and revoke accounts, grant and withdraw, report what levels are earned by, hide topics, read the audit.
 //! The command line does the same on the machine of the store.
 
 mod accounts;
 mod admin_request;
 mod audit;
 mod clock;
+mod creation;
+mod endings;
 mod levels;
 mod paper_desk;
 mod reports;
@@ -23,12 +25,26 @@ use reports::Report;
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |request| request.accounts()))
         .doc(&accounts::ACCOUNTS),
+    post("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |request| request.create_account()))
+        .doc(&creation::CREATE_ACCOUNT),
     get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |request| request.account()))
         .doc(&accounts::SHOW_ACCOUNT),
     post("/v1/admin/accounts/{name}", |call, site, by| {
         answer(call, site, &by, |request| request.set_account())
     })
     .doc(&accounts::SET_ACCOUNT),
+    post("/v1/admin/accounts/{name}/revoke", |call, site, by| {
+        answer(call, site, &by, |request| request.revoke())
+    })
+    .doc(&endings::REVOKE),
+    post("/v1/admin/accounts/{name}/password-link", |call, site, by| {
+        answer(call, site, &by, |request| request.issue_password_link())
+    })
+    .doc(&endings::ISSUE_PASSWORD_LINK),
+    delete("/v1/admin/accounts/{name}/password-link", |call, site, by| {
+        answer(call, site, &by, |request| request.withdraw_password_link())
+    })
+    .doc(&endings::WITHDRAW_PASSWORD_LINK),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |request| request.grant())
     })

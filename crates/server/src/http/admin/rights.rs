@@ -72,6 +72,6 @@ impl AdminRequest<'_> {
     }
 }
 
-fn right(name: &str) -> Result<Right, Problem> {
+pub(super) fn right(name: &str) -> Result<Right, Problem> {
     name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
 }

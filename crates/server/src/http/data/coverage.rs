@@ -1,17 +1,21 @@
-//! Coverage, for operators: what is stored compared with what the calendar expects. A letter for each security and day, and the gaps of one
-//! security.
+//! Coverage: what is stored compared with what the calendar expects. A letter for each security and day, and the gaps of one security. An
+//! account is told of its own markets behind its floors, an operator of everything.
 
-use history::{DayCoverage, DayState, Expected, Gap, GapReason, HistoryError};
-use market::{Date, DayKind, Market, Symbol, Zone};
+use history::{AsOf, DayCoverage, DayState, Gap, GapReason, HistoryError};
+use market::{Date, DayKind, Floors, Market, Symbol, Zone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use store::TradeDay;
+use store::{Reader, TradeDay};
 
+use super::listing::{self, HiddenDays, Listing, Order, Sight, worst_first};
+use super::securities;
 use crate::command;
+use crate::directory::ListedSecurity;
 use crate::kit::Site;
-use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
+use crate::kit::fields::echo;
 use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
@@ -19,34 +23,38 @@ use crate::written::{Day, Instant};
 
 /// The longest quarter.
 const DAYS_MAX: u32 = 92;
-const DAYS_DEFAULT: u32 = 91;
+pub(super) const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
 const GAPS_MAX: usize = 50;
 
 pub(super) const ROWS: Doc = Doc::new(
-    Tag::Admin,
+    Tag::Candles,
     "coverage",
     "A letter for each security and day: what is stored against the calendar",
 )
+.about("Of the markets that the account may see, from where its history begins on; of everything for those with the operator's role.")
 .parameters(&[
+    listing::QUERY,
+    listing::MARKET,
+    listing::ORDER,
     Parameter::query("end", Kind::Date, "The last day; without it today, by Hong Kong's clock"),
     Parameter::query("days", Kind::Between(1, DAYS_MAX), "How many up to the end")
         .or(Word::Number(DAYS_DEFAULT)),
-    Parameter::query("after", Kind::Text, "The last symbol of the answer before"),
+    Parameter::query("after", Kind::Text, "As next of the answer before; by symbol also any symbol"),
     Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many securities").or(Word::Number(ROWS_MAX)),
 ])
-.answers(&[AnswerDoc::ok("By symbol", &[data::<CoverageRows>()])])
-.refuses(&[BAD_REQUEST]);
+.answers(&[AnswerDoc::ok("In the order that was asked for", &[data::<CoverageRows>()])])
+.refuses(&[BAD_REQUEST, TOO_FAST]);
 
 pub(super) const DAYS: Doc =
-    Doc::new(Tag::Admin, "coverageDays", "The days of one security, with what is missing and why")
+    Doc::new(Tag::Candles, "coverageDays", "The days of one security, with what is missing and why")
         .parameters(&[
             Parameter::path("symbol", "As 700.HK"),
             Parameter::query("start", Kind::Date, "Without it 92 days up to the end"),
             Parameter::query("end", Kind::Date, "Without it today"),
         ])
         .answers(&[AnswerDoc::ok("The days, ascending", &[data::<CoverageDays>()])])
-        .refuses(&[BAD_REQUEST, NOT_FOUND]);
+        .refuses(&[BAD_REQUEST, NOT_FOUND, TOO_FAST]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CoverageRows {
@@ -54,6 +62,11 @@ struct CoverageRows {
     end: Day,
     today: Day,
     rows: Vec<CoverageRow>,
+    /// How many securities there are on all pages.
+    total: usize,
+    /// How many of them are not compared with the calendar yet, and come last; always 0 in the order of symbols. Each request compares some
+    /// more.
+    uncounted: usize,
     /// Send it as after, to go on; null if there is nothing more.
     next: Option<String>,
 }
@@ -83,9 +96,12 @@ struct CoverageDay {
     daily: bool,
     /// Why there is no daily candle; null if there is one, or while the day is not over.
     daily_missing: Option<&'static str>,
+    /// What the intraday candles of the day are: 1m, or 5m, 15m, 30m or 60m of a coarse file.
+    period: &'static str,
     minutes: u32,
     expected: u32,
-    extended: u32,
+    /// Minutes outside regular hours; null if some may be overnight, which the account may not see.
+    extended: Option<u32>,
     /// How many single trades are stored; null while the day goes on.
     trades: Option<u64>,
     gaps: Vec<CoverageGap>,
@@ -114,41 +130,117 @@ fn reasons(_: &mut SchemaGenerator) -> Schema {
     one_of(&[GapReason::NoTrades, GapReason::NotLoaded, GapReason::Unknown].map(GapReason::as_str))
 }
 
-pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let named = QueryParameters::parse(call.query, &["end", "days", "after", "limit"])?;
-    let as_of = site.core.as_of();
-    // One date for all markets: that of Hong Kong, as for the months of quotas.
-    let today = site.core.history.venues().of(Market::Hk).zone().date(as_of.now());
+pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let known = ["query", "market", "order", "end", "days", "after", "limit"];
+    let named = QueryParameters::parse(call.query, &known)?;
+    let listing = Listing::parse(&named)?;
+    let today = today(site);
     let end = named.date("end")?.unwrap_or(today);
     let start = earlier(end, named.number("days", 1..=DAYS_MAX, DAYS_DEFAULT)?)?;
     let limit = usize::try_from(named.number("limit", 1..=ROWS_MAX, ROWS_MAX)?).unwrap_or(usize::MAX);
-    let after = named.get("after").map(command::symbol).transpose()?;
-    let directory = site.directory()?;
-    let behind = directory.behind(after.as_ref());
-    let expected = Market::ALL
-        .map(|market| (market, Expected::of(site.core.history.venues().of(market), (start, end), as_of)));
-    let rows = site.core.with_reader(|reader| {
-        let mut rows = Vec::new();
-        for one in behind.iter().take(limit) {
-            let of_market = expected.iter().find(|(market, _)| *market == one.symbol.market());
-            let Some((_, expected)) = of_market else { continue };
-            let states = expected.states(reader, &one.symbol)?;
-            let days: String = states.into_iter().map(DayState::letter).collect();
-            let traded = site.core.history.traded_days_back(reader, &one.symbol, end, DAYS_MAX, as_of)?;
-            let trades = trade_letters((start, end), &traded);
-            rows.push(CoverageRow { symbol: one.symbol.as_str().to_owned(), days, trades });
-        }
-        Ok(rows)
+    let order = listing.order.unwrap_or(Order::Symbol);
+    let (sight, directory) = (Sight::of(&admitted, site), site.directory()?);
+    let mut found = Listing { order: Some(order), ..listing }.found(&directory, &sight);
+    let uncounted = match order {
+        Order::Symbol => 0,
+        Order::Worst => worst_first(&mut found, (start, end), &sight, site).map_err(Refusal::from)?,
+    };
+    let from = first_place(&named, order, &found)?;
+    let page: Vec<&ListedSecurity> = found.iter().skip(from).take(limit).copied().collect();
+    let rows = coverage_rows(&page, (start, end), &sight, site).map_err(Refusal::from)?;
+    let through = from.saturating_add(page.len());
+    let next = page.last().filter(|_| through < found.len()).map(|last| match order {
+        Order::Symbol => last.symbol.as_str().to_owned(),
+        Order::Worst => through.to_string(),
     });
-    let rows = rows.map_err(|error: HistoryError| Refusal::from(error))?;
-    let last = behind.get(limit.saturating_sub(1)).filter(|_| behind.len() > limit);
     Ok(envelope::success(CoverageRows {
         start: Day(start),
         end: Day(end),
         today: Day(today),
         rows,
-        next: last.map(|one| one.symbol.as_str().to_owned()),
+        total: found.len(),
+        uncounted,
+        next,
     }))
+}
+
+/// One date for all markets: that of Hong Kong, as for the months of quotas.
+pub(super) fn today(site: &Site) -> Date {
+    site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now())
+}
+
+/// The place at which a page begins.
+fn first_place(named: &QueryParameters, order: Order, found: &[&ListedSecurity]) -> Result<usize, Refusal> {
+    let Some(text) = named.get("after") else { return Ok(0) };
+    match order {
+        Order::Symbol => {
+            let after = command::symbol(text)?;
+            Ok(found.partition_point(|one| one.symbol <= after))
+        }
+        Order::Worst => text.parse().map_err(|_| {
+            Refusal::BadQuery(format!("after {:?} is not next of an answer with the worst first", echo(text)))
+        }),
+    }
+}
+
+fn coverage_rows(
+    page: &[&ListedSecurity],
+    days: (Date, Date),
+    sight: &Sight<'_>,
+    site: &Site,
+) -> Result<Vec<CoverageRow>, HistoryError> {
+    let letters = site.day_letters.of(&site.core, days, page)?;
+    let as_of = site.core.as_of();
+    site.core.with_reader(|reader| {
+        let mut rows = Vec::with_capacity(page.len());
+        for (one, letters) in page.iter().zip(letters) {
+            let symbol = &one.symbol;
+            let floors = sight.floors(symbol.market());
+            let days_shown =
+                shown(&letters.unwrap_or_default(), symbol, (days, floors), site, reader, as_of)?;
+            let mut traded = site.core.history.traded_days_back(reader, symbol, days.1, DAYS_MAX, as_of)?;
+            traded.retain(|traded| floors.minute.is_none_or(|floor| floor <= traded.day));
+            let trades = trade_letters(days, &traded);
+            rows.push(CoverageRow { symbol: symbol.as_str().to_owned(), days: days_shown, trades });
+        }
+        Ok(rows)
+    })
+}
+
+/// The letters that may be shown. Before the floor of days nothing is expected; before the floor of minutes a day is what its daily
+/// candle makes it.
+fn shown(
+    letters: &str,
+    symbol: &Symbol,
+    (days, floors): ((Date, Date), Floors),
+    site: &Site,
+    reader: &mut Reader,
+    as_of: AsOf,
+) -> Result<String, HistoryError> {
+    let hidden = HiddenDays::of(days.0, floors);
+    let partial = DayState::Partial.letter();
+    let is_in_doubt = letters.chars().take(hidden.minutes).skip(hidden.all).any(|letter| letter == partial);
+    let found = match is_in_doubt {
+        true => {
+            let range = (Some(days.0), Some(days.1));
+            history::coverage(&site.core.history, reader, symbol, range, as_of)?.days
+        }
+        false => Vec::new(),
+    };
+    let has_daily = |date: Date| found.iter().any(|day| day.date == date && day.daily);
+    let dates = std::iter::successors(Some(days.0), |date| date.tomorrow().ok());
+    let letter = |(place, (letter, date)): (usize, (char, Date))| match letter {
+        _ if place < hidden.all => DayState::NothingExpected.letter(),
+        letter if letter == partial && place < hidden.minutes => {
+            if has_daily(date) {
+                DayState::Complete.letter()
+            } else {
+                DayState::Missing.letter()
+            }
+        }
+        letter => letter,
+    };
+    Ok(letters.chars().zip(dates).enumerate().map(letter).collect())
 }
 
 /// `None` if no day of the range has trades.
@@ -161,14 +253,18 @@ fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<Stri
 }
 
 /// The first of `days` days up to `end`.
-fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
+pub(super) fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
     let span = jiff::Span::new().days(i64::from(days.saturating_sub(1)));
     end.checked_sub(span).map_err(|_| Refusal::BadQuery(format!("there are no {days} days before {end}")))
 }
 
-pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["start", "end"])?;
     let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
+    let sight = Sight::of(&admitted, site);
+    if !sight.is_operator {
+        securities::visible(&symbol, site, &admitted).map(drop)?;
+    }
     let as_of = site.core.as_of();
     let venue = site.core.history.venue(&symbol);
     let end = named.date("end")?.unwrap_or_else(|| venue.zone().date(as_of.now()));
@@ -195,13 +291,34 @@ pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
         None => Some(0),
         Some(traded) => (traded.last <= as_of.now()).then_some(traded.rows),
     };
-    let days = found.days.iter().map(|day| described(day, trades(day.date), venue.zone())).collect();
+    let floors = sight.floors(symbol.market());
+    let seen = found.days.iter().filter(|day| floors.day.is_none_or(|floor| floor <= day.date));
+    let told = |day: &DayCoverage| {
+        let hides_minutes = floors.minute.is_some_and(|floor| day.date < floor);
+        let trades = if hides_minutes { Some(0) } else { trades(day.date) };
+        let mut told = if hides_minutes {
+            described(&without_minutes(day), trades, venue.zone())
+        } else {
+            described(day, trades, venue.zone())
+        };
+        // Only US securities have overnight hours.
+        if symbol.market() == Market::Us && !sight.shows_overnight() {
+            told.extended = None;
+        }
+        told
+    };
+    let days = seen.map(told).collect();
     Ok(envelope::success(CoverageDays {
         symbol: symbol.as_str().to_owned(),
         start: Day(start),
         end: Day(end),
         days,
     }))
+}
+
+/// A day before the floor of minutes.
+fn without_minutes(day: &DayCoverage) -> DayCoverage {
+    DayCoverage { expected: 0, stored: 0, extended: 0, gaps: Vec::new(), ..day.clone() }
 }
 
 fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay {
@@ -223,9 +340,10 @@ fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay
         },
         daily: day.daily,
         daily_missing: day.daily_gap.map(GapReason::as_str),
+        period: day.grain.written(),
         minutes: day.stored,
         expected: day.expected,
-        extended: day.extended,
+        extended: Some(day.extended),
         trades,
         gaps: gaps.into_iter().take(GAPS_MAX).map(gap).collect(),
         gaps_omitted: day.gaps.len().saturating_sub(GAPS_MAX),

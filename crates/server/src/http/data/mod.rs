@@ -3,6 +3,8 @@
 mod corporate;
 mod coverage;
 mod imports;
+mod inventory;
+mod listing;
 mod market_status;
 mod securities;
 mod security_list;
@@ -12,6 +14,7 @@ use access::Scope;
 use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 pub use imports::import_document;
+pub use inventory::StoreInventory;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities", Asks::Account, Scope::Quote, Task::Data, securities::search)
@@ -24,6 +27,10 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
         .own_region_only()
         .doc(&securities::ACTIONS),
+    Row::get("/v1/inventory", Asks::Account, Scope::Quote, Task::Data, inventory::answer)
+        .own_region_only()
+        .paced(RowPace::Search)
+        .doc(&inventory::LIST),
     Row::get("/v1/quote/get_security_list", Asks::Account, Scope::Quote, Task::Data, security_list::answer)
         .own_region_only()
         .paced(RowPace::Lists)
@@ -39,11 +46,13 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&corporate::COMPANY_ACTS),
     Row::get("/v1/quote/market-status", Asks::Account, Scope::Quote, Task::Data, market_status::answer)
         .doc(&market_status::STATUS),
-    Row::get("/v1/coverage", Asks::Account, Scope::Operator, Task::Data, coverage::rows)
+    Row::get("/v1/coverage", Asks::Account, Scope::Quote, Task::Data, coverage::rows)
         .own_region_only()
+        .paced(RowPace::Search)
         .doc(&coverage::ROWS),
-    Row::get("/v1/coverage/{symbol}", Asks::Account, Scope::Operator, Task::Data, coverage::days)
+    Row::get("/v1/coverage/{symbol}", Asks::Account, Scope::Quote, Task::Data, coverage::days)
         .own_region_only()
+        .paced(RowPace::Search)
         .doc(&coverage::DAYS),
     Row::get("/v1/imports", Asks::Account, Scope::Operator, Task::Data, imports::list)
         .own_region_only()

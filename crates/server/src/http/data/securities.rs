@@ -2,10 +2,10 @@
 //! calls.
 
 use access::{Demand, Permit};
-use market::{Action, Segment, Session, Symbol};
+use market::{Action, Grain, Period, Segment, Session, Symbol, Timestamp, Venue};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Security, StoreError};
+use store::{Lane, Security, SeriesInfo, StoreError};
 
 use crate::command;
 use crate::directory::ListedSecurity;
@@ -16,7 +16,7 @@ use crate::kit::envelope::{self, Problem};
 use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
-use crate::written::Day;
+use crate::written::{Day, Instant};
 
 /// The longest search text; names of companies are shorter.
 const QUERY_MAX: usize = 64;
@@ -83,6 +83,25 @@ struct SecurityFacts {
     lot: i64,
     decimals: u32,
     sessions: Vec<SecuritySession>,
+    /// The market's time.
+    now: Instant,
+    /// The periods that there are candles of, as kline has them: 1m, 5m, 60m, day. Coarse files answer their own period and its
+    /// multiples; the others are empty.
+    periods: Vec<String>,
+    /// The candles of regular hours that came from files, finest first: since when, and whether they have changed.
+    stored: Vec<StoredCandles>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoredCandles {
+    /// How long a candle lasts, as 1m or day.
+    period: String,
+    /// The day of the first candle.
+    first: Day,
+    /// The day of the last candle up to now.
+    last: Day,
+    /// Another number after each import that changed them.
+    version: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -166,12 +185,19 @@ pub(super) fn failed(error: StoreError) -> Problem {
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, permit) = found(call, site, &admitted)?;
     let venue = site.core.history.venue(&security.symbol);
-    let today = venue.zone().date(site.core.market_now());
+    let now = site.core.market_now();
+    let today = venue.zone().date(now);
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
     segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
     // Overnight hours come last, beginning with the evening before the trading day.
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
+    let history = &site.core.history;
+    let series =
+        site.core.with_reader(|reader| reader.snapshot()?.series_of(&security.symbol)).map_err(failed)?;
+    let periods =
+        site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
+    let periods = periods.map_err(Refusal::from)?;
     Ok(envelope::success(SecurityFacts {
         symbol: security.symbol.as_str().to_owned(),
         name_en: security.name_en.unwrap_or_default(),
@@ -184,7 +210,23 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         lot: security.lot_size.unwrap_or(1),
         decimals: security.decimals,
         sessions: segments.into_iter().map(hours).collect(),
+        now: Instant::local(now, venue.zone()),
+        periods: periods.iter().map(Period::to_string).collect(),
+        stored: stored(&series, venue, now),
     }))
+}
+
+/// Candles that the market's clock has not come to are not told of, nor what is rolled up from minutes: it is no data of its own.
+fn stored(series: &[SeriesInfo], venue: &Venue, now: Timestamp) -> Vec<StoredCandles> {
+    let from_files = series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
+    let seen = from_files.filter(|info| info.series.lane == Lane::Regular && info.first <= now);
+    seen.map(|info| StoredCandles {
+        period: info.series.grain.period().to_string(),
+        first: Day(venue.zone().date(info.first)),
+        last: Day(venue.zone().date(info.last.min(now))),
+        version: info.version,
+    })
+    .collect()
 }
 
 fn hours(segment: &Segment) -> SecuritySession {

@@ -165,6 +165,13 @@ const CANDLES_PARAMETERS: &[Parameter] = &[
         "Goes on where an answer ended: the other parameters as they were, but limit and format may change",
     ),
     Parameter::query(
+        "charge",
+        Kind::OneOf(&["yes", "no"]),
+        "no: refuse (403, 301607) an answer that would take something of the month's quota, instead of charging it. An account \
+         without a limit is answered",
+    )
+    .or(Word::Text("yes")),
+    Parameter::query(
         "query_type",
         Kind::NumberOf(&[1, 2]),
         "1 from a point, 2 by dates; otherwise the other parameters decide",
@@ -292,6 +299,12 @@ fn ask(question: &Question, admitted: &Admitted, site: &Site) -> Result<(Paged, 
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {
         question.query(context.floors).map(HistoryCandles::new)
     })?;
+    if question.keeps_quota && work.takes_of_quota() {
+        let symbol = &question.symbol;
+        return Err(Refusal::QuotaSpent(format!(
+            "{symbol} would count toward the month's quota, and charge=no keeps it from that"
+        )));
+    }
     let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
     let paged = work.pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
     Ok((paged, has_overnight, floors))

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
 /// The names that are accepted. Some come in pairs with one meaning: a word for people, and the field name of the message.
-pub(in crate::http) const KNOWN: [&str; 20] = [
+pub(in crate::http) const KNOWN: [&str; 21] = [
     "symbol",
     "period",
     "adjust",
@@ -36,6 +36,7 @@ pub(in crate::http) const KNOWN: [&str; 20] = [
     "limit",
     "format",
     "next",
+    "charge",
 ];
 
 /// The parameters as text, each at most once.
@@ -60,6 +61,8 @@ pub(super) struct Question {
     /// Where the previous page ended.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
+    /// Whether an answer that takes something of the quota is refused.
+    pub(super) keeps_quota: bool,
 }
 
 /// Which candles, in the local time of the security's market.
@@ -95,7 +98,13 @@ impl Parameters {
             }
         };
         let format = self.get("format").map(Format::parse).transpose()?;
-        let question = Question { symbol, period, adjust, sessions, span, limit, from: None, format };
+        let keeps_quota = match self.get("charge") {
+            None | Some("yes") => false,
+            Some("no") => true,
+            Some(other) => return Err(malformed(format!("charge {}: write yes or no", echo(other)))),
+        };
+        let question =
+            Question { symbol, period, adjust, sessions, span, limit, from: None, format, keeps_quota };
         let from = self.get("next").map(|token| question.resume(token)).transpose()?;
         Ok(Question { from, ..question })
     }

@@ -70,7 +70,9 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     // Minutes before the floor are not served, so the hours of those days are not needed.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
     let today = venue.zone().date(site.core.market_now());
-    let (minutes, longer): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
+    let all = periods(&ticker.symbol, site)?;
+    let (minutes, longer): (Vec<Period>, Vec<Period>) =
+        all.iter().copied().partition(|period| period.is_clock());
     let names = |periods: &[Period]| periods.iter().copied().map(resolution::name).collect::<Vec<_>>();
     let months = longer
         .iter()
@@ -94,17 +96,25 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
         pricescale: 10_u64.pow(security.decimals.min(market::DECIMALS_MAX)),
         format: "price",
         currency_code: security.currency.unwrap_or_else(|| ticker.symbol.market().currency().to_owned()),
-        has_intraday: true,
+        has_intraday: !minutes.is_empty(),
         intraday_multipliers: names(&minutes),
-        has_daily: true,
+        has_daily: !longer.is_empty(),
         daily_multipliers: vec!["1"],
-        has_weekly_and_monthly: true,
+        has_weekly_and_monthly: !longer.is_empty(),
         weekly_multipliers: vec!["1"],
         monthly_multipliers: months.collect(),
-        supported_resolutions: resolution::names().collect(),
+        supported_resolutions: names(&all),
         volume_precision: 0,
         data_status: "endofday",
     })
+}
+
+/// The periods that there are candles of; of a security without any candle, all.
+fn periods(symbol: &Symbol, site: &Site) -> Result<Vec<Period>, Refusal> {
+    let as_of = site.core.as_of();
+    let found = site.core.with_reader(|reader| site.core.history.periods(reader, symbol, as_of));
+    let found = found.map_err(Refusal::from)?;
+    Ok(if found.is_empty() { Period::all().collect() } else { found })
 }
 
 pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal> {

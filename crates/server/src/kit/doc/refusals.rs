@@ -39,6 +39,7 @@ pub(crate) const NOT_FOUND: RefusalDoc = RefusalDoc::new("404", "NotFound", &[40
 pub(crate) const NO_QUOTES: RefusalDoc =
     RefusalDoc::new("404", "NoQuotes", &[code::NO_QUOTES]).headers(&allowance::HEADERS);
 pub(crate) const NOT_ACCEPTABLE: RefusalDoc = RefusalDoc::new("406", "NotAcceptable", &[406]);
+pub(crate) const CONFLICT: RefusalDoc = RefusalDoc::new("409", "Conflict", &[409]);
 pub(crate) const UNSATISFIABLE: RefusalDoc = RefusalDoc::new("416", "Unsatisfiable", &[416]);
 pub(crate) const TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TooFast", &[code::RATE, codes::TOO_OFTEN]).headers(&TOO_FAST_HEADERS);

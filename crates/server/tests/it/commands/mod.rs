@@ -2,6 +2,7 @@
 
 mod calc_indexes;
 mod candles;
+mod coarse;
 mod dated;
 mod levels;
 mod limits;

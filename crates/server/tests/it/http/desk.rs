@@ -30,7 +30,7 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
     assert_eq!(
         week,
         json!({
-            "start": "2026-11-09", "end": "2026-11-15", "today": "2026-11-15", "next": null,
+            "start": "2026-11-09", "end": "2026-11-15", "today": "2026-11-15", "next": null, "total": 3, "uncounted": 0,
             "rows": [
                 {"symbol": "600519.SH", "days": "ccccc.."}, {"symbol": "700.HK", "days": "ccccc.."},
                 {"symbol": "AAPL.US", "days": "ccccc.."},
@@ -54,6 +54,9 @@ async fn coverage_is_a_letter_a_day_and_goes_on_behind_a_symbol() {
         "limit=101",
         "end=yesterday",
         "after=x",
+        "order=best",
+        "order=worst&after=700.HK",
+        "market=SG",
         "start=2026-11-01",
         "days=1&days=1",
         "end=-009999-01-01",

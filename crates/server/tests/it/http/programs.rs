@@ -36,7 +36,10 @@ async fn a_program_of_an_operator_has_no_power_over_other_accounts() {
     for (method, path) in [
         ("GET", "/v1/admin/accounts"),
         ("GET", "/v1/admin/accounts/olga"),
+        ("POST", "/v1/admin/accounts"),
         ("POST", "/v1/admin/accounts/ann"),
+        ("POST", "/v1/admin/accounts/ann/revoke"),
+        ("POST", "/v1/admin/accounts/ann/password-link"),
         ("POST", "/v1/admin/accounts/ann/rights"),
         ("DELETE", "/v1/admin/accounts/ann/rights?package=US"),
         ("POST", "/v1/admin/reported-assets"),

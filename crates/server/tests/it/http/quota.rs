@@ -167,3 +167,22 @@ async fn a_preview_has_a_limit_and_a_form() {
     let nothing = data(&server.post("/v1/quota/preview", &account, r#"{"symbols":[]}"#).await);
     assert_eq!((&nothing["cost"], &nothing["fits"]), (&json!(0), &json!(true)));
 }
+
+#[tokio::test]
+async fn what_would_be_charged_is_refused_where_the_quota_is_to_be_kept() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
+    let kept = |symbol: &str| format!("/v1/quote/history-candlesticks?symbol={symbol}&limit=1&charge=no");
+    let refused = server.get(&kept("700.HK"), &account).await;
+    assert_eq!((refused.status, refused.json()["code"].clone()), (403, json!(301_607)), "{}", refused.text());
+    // Fewer are used than there are: that is how it is told from a quota that is used up.
+    assert_eq!((refused.header("x-quota-used"), refused.header("x-quota-limit")), (Some("0"), Some("1")));
+    spend(&server, &account, "700.HK").await;
+    assert_eq!(server.get(&kept("700.HK"), &account).await.status, 200, "it is counted already");
+    let spent = server.get(&kept("AAPL.US"), &account).await;
+    assert_eq!((spent.status, spent.header("x-quota-used")), (403, Some("1")), "{}", spent.text());
+    let own = server.account("me", Terms::unlimited());
+    assert_eq!(server.get(&kept("AAPL.US"), &own).await.status, 200, "there is nothing to be kept");
+    let wrong = server.get("/v1/quote/history-candlesticks?symbol=700.HK&charge=perhaps", &account).await;
+    assert_eq!(wrong.status, 400, "{}", wrong.text());
+}

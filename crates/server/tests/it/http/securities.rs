@@ -119,7 +119,11 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
     let server = Running::start().await;
     let (ann, bob) =
         (server.account("ann", Terms::default()), server.account_with("bob", OVERNIGHT, Terms::default()));
-    let facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
+    let mut facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
+    // The next test is about these.
+    for name in ["now", "stored"] {
+        assert!(facts.as_object_mut().unwrap().remove(name).is_some(), "{name}");
+    }
     assert_eq!(
         facts,
         json!({
@@ -128,8 +132,14 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
             "sessions": [
                 {"session": 0, "start": "09:30", "end": "12:00"}, {"session": 0, "start": "13:00", "end": "16:00"},
             ],
+            "periods": [
+                "1m", "2m", "3m", "5m", "10m", "15m", "20m", "30m", "45m", "60m", "120m", "180m", "240m",
+                "day", "week", "month", "quarter", "year",
+            ],
         })
     );
+    let days_alone = data(&server.get("/v1/securities/600519.SH", &ann).await);
+    assert_eq!(days_alone["periods"], json!(["day", "week", "month", "quarter", "year"]));
     let day = json!([
         {"session": 1, "start": "04:00", "end": "09:30"}, {"session": 0, "start": "09:30", "end": "16:00"},
         {"session": 2, "start": "16:00", "end": "20:00"},
@@ -154,6 +164,34 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
         let refused = server.get(path, &ann).await;
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (status, Some(code)), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_security_tells_what_is_stored_of_it_up_to_the_market_s_clock() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let told = |facts: &Value| -> Vec<(String, String, String)> {
+        let text = |one: &Value, name: &str| one[name].as_str().unwrap().to_owned();
+        let stored = facts["stored"].as_array().unwrap().iter();
+        stored.map(|one| (text(one, "period"), text(one, "first"), text(one, "last"))).collect()
+    };
+    let since = |period: &str, last: &str| (period.to_owned(), "2026-10-12".to_owned(), last.to_owned());
+    let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
+    assert_eq!(told(&facts), [since("day", "2026-11-13")]);
+    let version = facts["stored"][0]["version"].as_i64().unwrap();
+    assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"][0]["version"], version);
+    let facts = data(&server.get("/v1/securities/700.HK", &ann).await);
+    // Those that came from files; what is rolled up from minutes is no data of its own.
+    let periods: Vec<String> = told(&facts).into_iter().map(|(period, ..)| period).collect();
+    assert_eq!(periods, ["1m", "day"]);
+    assert_eq!(data(&server.get("/v1/securities/5.HK", &ann).await)["stored"], json!([]));
+    // 2026-10-20, noon in Shanghai; and a week before anything is stored.
+    server.set_now(1_792_468_800);
+    let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
+    assert_eq!(told(&facts), [since("day", "2026-10-20")]);
+    assert_eq!(facts["now"], "2026-10-20T12:00:00+08:00");
+    server.set_now(1_791_172_800);
+    assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
 }
 
 #[tokio::test]

@@ -6,8 +6,20 @@ use super::*;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const FRONT: [&str; 8] =
-    ["/", "/portfolio", "/topics", "/topics/12", "/quota", "/connections", "/coverage", "/imports"];
+const FRONT: [&str; 12] = [
+    "/",
+    "/securities",
+    "/portfolio",
+    "/topics",
+    "/topics/12",
+    "/quota",
+    "/connections",
+    "/coverage",
+    "/imports",
+    "/admin",
+    "/admin/audit",
+    "/admin/status",
+];
 
 #[tokio::test]
 async fn the_documents_are_for_everybody_and_guarded() {

@@ -6,6 +6,8 @@ mod front;
 mod guessing;
 mod guest;
 mod home;
+mod once;
+mod password;
 mod plain;
 mod session;
 mod sign_in;

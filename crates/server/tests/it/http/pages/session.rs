@@ -147,8 +147,6 @@ async fn an_operator_at_a_browser_is_an_operator() {
         "/v1/admin/accounts",
         "/v1/connections?account=all",
         "/v1/quota?account=ann",
-        "/v1/coverage",
-        "/v1/coverage/700.HK",
         "/v1/imports",
         "/v1/quarantine",
     ] {

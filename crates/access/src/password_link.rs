@@ -1,0 +1,185 @@
+//! Links with which somebody else sets the password of their account: an operator gives one out, and never learns the password.
+//!
+//! A link is nothing but an authentication tag over the account and the row of the audit that was written when it was given out; which row
+//! is the newest about a password decides whether it is good (`store::PasswordLinkRow`). It sets one password, and ends with its day, with another link
+//! for the same account, with a password that is set or removed by other means, and with the account.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::Timestamp;
+use store::{AccountId, AuditId, AuditNote, PasswordLinkRow};
+use zeroize::Zeroizing;
+
+use crate::{Access, AccessError, Actor, Moment, Secret};
+
+/// A day: long enough for a message to be read.
+pub const PASSWORD_LINK_LIFE_S: i64 = 86_400;
+/// Longer than any token of ours.
+const TOKEN_MAX: usize = 128;
+/// Account, row and time, 8 bytes each.
+const MESSAGE_BYTES: usize = 24;
+
+/// A link that was given out.
+#[derive(Debug)]
+pub struct PasswordLink {
+    /// What the address of the page ends with. Whoever has it may set the password.
+    pub token: Secret,
+    pub expires_at: Timestamp,
+}
+
+/// The account that a link sets the password of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedAccount {
+    pub id: AccountId,
+    pub name: String,
+}
+
+/// Why a link sets no password. That it was used or is late is told only to whoever has one that was good.
+#[derive(Debug, thiserror::Error)]
+pub enum PasswordLinkRefused {
+    #[error("the password link was not made here, or something in it was changed")]
+    Unknown,
+    #[error("the password link was used before, or replaced by another one")]
+    Used,
+    #[error("the password link has expired")]
+    Expired,
+    /// The link is good still.
+    #[error("this cannot be a password: {0}")]
+    Unfit(&'static str),
+    #[error("too many passwords are looked at at the moment: try again")]
+    Busy,
+    #[error("cannot look a password link up")]
+    Failed(#[from] AccessError),
+}
+
+impl Access {
+    /// A link for an account, which ends the one before. `None` for an account that is not there or was revoked.
+    pub fn issue_password_link(
+        &self,
+        id: AccountId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<Option<PasswordLink>, AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: "" };
+        let Some(row) = self.accounts.issue_password_link(id, &note)? else { return Ok(None) };
+        let message = message(id, row);
+        let bytes = [message.as_slice(), &self.keys.password_link_tag(&message)].concat();
+        Ok(Some(PasswordLink {
+            token: Secret::new(URL_SAFE_NO_PAD.encode(Zeroizing::new(bytes).as_slice())),
+            expires_at: end_of(row),
+        }))
+    }
+
+    /// Ends the link of an account. Whether there was one that had not been used.
+    pub fn withdraw_password_link(
+        &self,
+        id: AccountId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        let actor = by.to_string();
+        Ok(self.accounts.withdraw_password_link(id, &AuditNote { at: now, actor: &actor, reason: "" })?)
+    }
+
+    /// Until when the link of an account is good, if it has one.
+    pub fn password_link_until(
+        &self,
+        id: AccountId,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, AccessError> {
+        Ok(self.accounts.password_link(id)?.map(end_of).filter(|end| now < *end))
+    }
+
+    /// The account that a link is for, if it is good. Nothing is used up by this: programs that read mail open every address in it.
+    pub fn linked_account(&self, token: &str, now: Timestamp) -> Result<LinkedAccount, PasswordLinkRefused> {
+        self.linked(token, now).map(|(account, _)| account)
+    }
+
+    /// Sets the password of the account that a link is for, and uses the link up.
+    pub fn set_password_by_link(
+        &self,
+        token: &str,
+        password: &Secret,
+        address: IpAddr,
+        at: Moment,
+    ) -> Result<LinkedAccount, PasswordLinkRefused> {
+        let set = self.set_by_link(token, password, address, at);
+        if let Err(
+            refused @ (PasswordLinkRefused::Unknown
+            | PasswordLinkRefused::Used
+            | PasswordLinkRefused::Expired),
+        ) = &set
+        {
+            let whose = self.read_link(token).map(|(id, _)| id);
+            self.note_refused_login(address, at, || Ok((whose, refused.to_string())))?;
+        }
+        set
+    }
+
+    fn set_by_link(
+        &self,
+        token: &str,
+        password: &Secret,
+        address: IpAddr,
+        at: Moment,
+    ) -> Result<LinkedAccount, PasswordLinkRefused> {
+        let (account, row) = self.linked(token, at.now)?;
+        let hashed = self.guards.gate.hash(password).map_err(|_| PasswordLinkRefused::Busy)?;
+        let hash = Zeroizing::new(hashed.map_err(|error| match error {
+            AccessError::Password(reason) => PasswordLinkRefused::Unfit(reason),
+            error => error.into(),
+        })?);
+        let (actor, reason) = (Actor::Address(address).to_string(), format!("by a link, from {address}"));
+        let note = AuditNote { at: at.now, actor: &actor, reason: &reason };
+        let is_set = self.accounts.set_password_by_link(account.id, row, &hash, &note);
+        if is_set.map_err(AccessError::from)? { Ok(account) } else { Err(PasswordLinkRefused::Used) }
+    }
+
+    fn linked(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<(LinkedAccount, PasswordLinkRow), PasswordLinkRefused> {
+        let (id, row) = self.read_link(token).ok_or(PasswordLinkRefused::Unknown)?;
+        let account = self.account(id)?.filter(|account| account.revoked_at.is_none());
+        let account = account.ok_or(PasswordLinkRefused::Unknown)?;
+        if self.accounts.password_link(id).map_err(AccessError::from)? != Some(row) {
+            return Err(PasswordLinkRefused::Used);
+        }
+        if end_of(row) <= now {
+            return Err(PasswordLinkRefused::Expired);
+        }
+        Ok((LinkedAccount { id, name: account.name.clone() }, row))
+    }
+
+    /// The account and the row of a token that was made here.
+    fn read_link(&self, token: &str) -> Option<(AccountId, PasswordLinkRow)> {
+        if token.len() > TOKEN_MAX {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let (message, tag) = bytes.split_first_chunk::<MESSAGE_BYTES>()?;
+        if !self.keys.is_password_link_tag(message, tag.try_into().ok()?) {
+            return None;
+        }
+        let (id, rest) = message.split_first_chunk::<8>()?;
+        let (row, issued_at) = rest.split_first_chunk::<8>()?;
+        let number = |bytes: &[u8; 8]| i64::from_be_bytes(*bytes);
+        let row = PasswordLinkRow {
+            id: AuditId(number(row)),
+            issued_at: Timestamp(number(issued_at.try_into().ok()?)),
+        };
+        Some((AccountId(number(id)), row))
+    }
+}
+
+fn message(id: AccountId, row: PasswordLinkRow) -> Vec<u8> {
+    [id.0, row.id.0, row.issued_at.0].map(i64::to_be_bytes).concat()
+}
+
+fn end_of(row: PasswordLinkRow) -> Timestamp {
+    Timestamp(row.issued_at.0.saturating_add(PASSWORD_LINK_LIFE_S))
+}

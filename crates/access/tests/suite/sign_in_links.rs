@@ -1,0 +1,105 @@
+//! One-time links: whom they sign in, and when they sign nobody in.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use access::{
+    Access, Actor, AuditFilter, LinkRefused, Moment, NewAccount, Role, SIGN_IN_LINK_LIFE_S, Secret,
+    SignedInByLink, Terms,
+};
+use market::Timestamp;
+
+use crate::fixture::{Fresh, MOMENT, NOW, START, fresh};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const NEXT: &str = "/?symbol=700.HK";
+
+fn link(house: &Fresh) -> Secret {
+    let local = house.access.local_account(&Actor::Operator, NOW).unwrap();
+    house.access.issue_sign_in_link(local.id, NEXT, &Actor::Operator, NOW).unwrap()
+}
+
+fn open(access: &Access, token: &str) -> Result<SignedInByLink, LinkRefused> {
+    access.redeem_sign_in_link(token, HERE, MOMENT)
+}
+
+fn after(seconds: i64) -> Moment {
+    Moment { now: Timestamp(NOW.0 + seconds), uptime: START }
+}
+
+fn refusals(house: &Fresh) -> Vec<(bool, String)> {
+    let filter = AuditFilter { event: Some("login.refused"), limit: 100, ..AuditFilter::default() };
+    let rows = house.access.audit(&filter).unwrap();
+    rows.into_iter().rev().map(|row| (row.account.is_some(), row.reason)).collect()
+}
+
+#[test]
+fn a_link_signs_the_local_account_in_once() {
+    let house = fresh();
+    let token = link(&house);
+    assert_eq!(token.expose().len(), 43);
+    let signed_in = open(&house.access, token.expose()).unwrap();
+    assert_eq!(signed_in.next, NEXT);
+    let browser = house.access.browser(signed_in.session.expose(), NOW).unwrap().unwrap();
+    assert_eq!((browser.account, browser.name.as_str()), (signed_in.account, "local"));
+    let again = open(&house.access, token.expose());
+    assert!(
+        matches!(&again, Err(LinkRefused::Used { account, next }) if *account == signed_in.account && next == NEXT),
+        "{again:?}"
+    );
+    assert_eq!(refusals(&house), [(true, "the one-time link was used before".to_owned())]);
+    // Neither the database nor its log has the token.
+    for name in ["accounts.db", "accounts.db-wal"] {
+        let bytes = std::fs::read(house.dir.path().join(name)).unwrap_or_default();
+        assert!(!bytes.windows(43).any(|text| text == token.expose().as_bytes()), "{name}");
+    }
+}
+
+#[test]
+fn a_link_that_is_late_forged_or_of_a_server_that_has_ended_signs_nobody_in() {
+    let house = fresh();
+    let token = link(&house);
+    let text = token.expose();
+    let late = house.access.redeem_sign_in_link(text, HERE, after(SIGN_IN_LINK_LIFE_S));
+    assert!(matches!(late, Err(LinkRefused::Expired)), "{late:?}");
+    let (shorter, longer) = (&text[1..], "A".repeat(10_000));
+    for forged in ["", "x", shorter, longer.as_str(), &text.to_lowercase(), &format!("{text}A")] {
+        assert!(matches!(open(&house.access, forged), Err(LinkRefused::Unknown)), "{forged}");
+    }
+    // The same store, opened by the next process.
+    let restarted = open(&house.other(), text);
+    assert!(matches!(restarted, Err(LinkRefused::OfAnotherServer)), "{restarted:?}");
+    // None of that has used it up.
+    assert!(house.access.redeem_sign_in_link(text, HERE, after(SIGN_IN_LINK_LIFE_S - 1)).is_ok());
+    let words = refusals(&house).iter().map(|(_, reason)| reason.clone()).collect::<Vec<_>>().join("\n");
+    for words_of in ["has expired", "was not made here", "made by a server that has stopped"] {
+        assert!(words.contains(words_of), "{words}");
+    }
+    assert!(!words.contains(text));
+}
+
+#[test]
+fn the_local_account_is_an_operator_without_limits_and_takes_over_nobody_elses_name() {
+    let house = fresh();
+    let local = || house.access.local_account(&Actor::Operator, NOW).unwrap();
+    let first = local();
+    assert_eq!((first.name.as_str(), first.role), ("local", Role::Operator));
+    assert!(first.terms.is_unlimited() && first.is_local());
+    assert!(!house.access.has_password(first.id).unwrap());
+    assert_eq!(local().id, first.id, "there is one");
+    house.access.revoke(first.id, &Actor::Operator, "", NOW).unwrap();
+    house.create("local-2", Terms::default());
+    let third = local();
+    assert_eq!(third.name, "local-3", "neither a revoked one nor one that somebody else made");
+    let own = NewAccount { role: Role::Operator, ..NewAccount::named("me", Terms::unlimited()) };
+    house.access.create(&own, &Actor::Operator, NOW).unwrap();
+    assert!(!house.access.account_named("me").unwrap().unwrap().is_local());
+}
+
+#[test]
+fn a_link_of_an_account_that_is_revoked_signs_nobody_in() {
+    let house = fresh();
+    let token = link(&house);
+    let local = house.access.local_account(&Actor::Operator, NOW).unwrap();
+    house.access.revoke(local.id, &Actor::Operator, "", NOW).unwrap();
+    assert!(matches!(open(&house.access, token.expose()), Err(LinkRefused::Unknown)));
+}

@@ -1,0 +1,49 @@
+//! Opens an address in the browser of whoever sits at this machine.
+
+use std::process::{Command, Stdio};
+
+/// Opens an address with the program that the system has for it. Whether there is one that was started; it may still find no browser, so the
+/// address is printed too.
+pub(crate) fn open(address: &str) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    openers(std::env::consts::OS, is_set).iter().any(|(program, before)| {
+        let mut command = Command::new(program);
+        command.args(*before).arg(address);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().is_ok()
+    })
+}
+
+type Opener = (&'static str, &'static [&'static str]);
+
+/// The programs to try. Without a display there is no browser but one of text, which would take the terminal away.
+fn openers(system: &str, is_set: impl Fn(&str) -> bool) -> &'static [Opener] {
+    match system {
+        "macos" => &[("open", &[])],
+        "windows" => &[("rundll32", &["url.dll,FileProtocolHandler"])],
+        // Linux under Windows: the browser is that of Windows.
+        _ if is_set("WSL_DISTRO_NAME") => &[("wslview", &[]), ("xdg-open", &[])],
+        _ if ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set) => &[("xdg-open", &[])],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_is_opened_where_there_is_one() {
+        let first = |system: &str, set: &[&str]| {
+            openers(system, |name| set.contains(&name)).first().map(|(program, _)| *program)
+        };
+        assert_eq!(first("macos", &[]), Some("open"));
+        assert_eq!(first("windows", &[]), Some("rundll32"));
+        assert_eq!(first("linux", &["DISPLAY"]), Some("xdg-open"));
+        assert_eq!(first("linux", &["WAYLAND_DISPLAY"]), Some("xdg-open"));
+        assert_eq!(first("linux", &["BROWSER"]), Some("xdg-open"));
+        assert_eq!(first("linux", &["WSL_DISTRO_NAME", "DISPLAY"]), Some("wslview"));
+        assert_eq!(first("freebsd", &["DISPLAY"]), Some("xdg-open"));
+        assert_eq!(first("linux", &["SSH_CONNECTION"]), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! What the demo account follows and has written, so that watchlists and topics have something to show.
+
+use access::{Access, AccountId, PricedSecurity, WatchlistName};
+use market::{Floors, Timestamp};
+use social::{Community, Draft, Listing, PageOf, RawDraft};
+
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::surroundings::{Surroundings, symbol};
+
+/// Groups of a watchlist.
+const GROUPS: [(&str, &[&str]); 2] = [
+    ("Candles", &["CNDL.US", "WICK.US", "WAX.US", ".CHDL.US"]),
+    ("烛", &["9001.HK", "609001.SH", "309001.SZ"]),
+];
+
+/// A topic, and how many hours ago it was written.
+struct PastTopic {
+    hours: i64,
+    title: &'static str,
+    body: &'static str,
+    replies: &'static [&'static str],
+}
+
+/// Oldest first.
+const TOPICS: [PastTopic; 3] = [
+    PastTopic {
+        hours: 50,
+        title: "What this market is",
+        body: "Nothing here exists. **Thirteen securities** of four exchanges were drawn by a random walk with moods, from their \
+               symbols and the calendar alone, so they are the same on every machine.\n\n\
+               - 9003.HK and CNDL.US were split: compare *as traded* with *adjusted*.\n\
+               - 9002.HK is suspended for two weeks in May of odd years.\n\
+               - WICK.US stops for a while on wild days.\n\
+               - 9004.HK is hardly traded: its coverage tells minutes without trades from minutes that nobody loaded.\n",
+        replies: &["SNUF.US has prices below a dollar, with four decimals."],
+    },
+    PastTopic {
+        hours: 26,
+        title: "",
+        body: "Single trades of the last weeks are there for 9001.HK, CNDL.US and 609001.SH. The capital flow is made of them.",
+        replies: &[],
+    },
+    PastTopic {
+        hours: 3,
+        title: "",
+        body: "The paper account beside this has bought WAX.US and sold half of its 9001.HK. Each order says why it was filled.",
+        replies: &[],
+    },
+];
+
+/// Gives an account that follows nothing and has written nothing both. Whatever somebody began stays as it is.
+pub(crate) fn prepare(
+    surroundings: &Surroundings,
+    access: &Access,
+    account: AccountId,
+) -> Result<(), Failure> {
+    let lists = access.watchlists(account)?;
+    if lists.groups.is_empty() && lists.followed.is_empty() {
+        follow(surroundings, access, account)?;
+    }
+    let community = Community::new(access.journals());
+    if community.topics(Listing::Mine, account, None, PageOf { limit: 1, offset: 0 })?.is_empty() {
+        write_topics(&community, account)?;
+    }
+    Ok(())
+}
+
+fn follow(surroundings: &Surroundings, access: &Access, account: AccountId) -> Result<(), Failure> {
+    let mut reader = surroundings.open(store::Access::Read)?.reader()?;
+    for (name, symbols) in GROUPS {
+        let mut securities = Vec::with_capacity(symbols.len());
+        for code in symbols {
+            let symbol = symbol(code)?;
+            let last =
+                surroundings.history.last_price(&mut reader, &symbol, Floors::NONE, surroundings.as_of())?;
+            let price = last.map(|(price, decimals)| price.text(decimals).to_string());
+            securities.push(PricedSecurity { symbol, price });
+        }
+        access.create_watchlist(account, &WatchlistName::parse(name)?, &securities, surroundings.now())?;
+    }
+    Ok(())
+}
+
+/// Topics have the machine's time, as all that is written does.
+fn write_topics(community: &Community, account: AccountId) -> Result<(), Failure> {
+    let now = Clock::Machine.now();
+    for PastTopic { hours, title, body, replies } in TOPICS {
+        let at = Timestamp(now.0 - hours * 3_600);
+        let kind = if title.is_empty() { "post" } else { "article" };
+        let draft = Draft::parse(&RawDraft { kind: Some(kind), title, body, ..RawDraft::default() })?;
+        let topic = community.write(account, &draft, at)?;
+        for reply in replies {
+            community.reply(account, topic.id, None, reply, at)?;
+        }
+    }
+    Ok(())
+}

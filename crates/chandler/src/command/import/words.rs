@@ -1,0 +1,145 @@
+//! What an import understood of a file, in words and as JSON, and what to type next.
+
+use files::{JudgedBy, Understood};
+use history::import::{Outcome, Report};
+use market::{Candle, DECIMALS_MAX, Period, Symbol, Timestamp, Venues, Zone};
+use serde_json::{Value, json};
+
+use crate::output::{self, Column};
+use crate::surroundings::Surroundings;
+
+/// What was read of a table of candles, as one line; nothing for other tables.
+pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
+    let (understood, symbol) = (report.understood?, report.names.first()?);
+    let zone = venues.of(symbol.market()).zone();
+    let range = match report.range {
+        Some((first, last)) => {
+            let stamp = |at| stamp(zone, understood.period.period, at);
+            format!(" from {} to {}", stamp(first), stamp(last))
+        }
+        None => String::new(),
+    };
+    let order = match understood.order {
+        Some(files::DateOrder::MonthFirst) => ", the month first in dates",
+        Some(files::DateOrder::DayFirst) => ", the day first in dates",
+        None => "",
+    };
+    Some(format!(
+        "{}{}: {} candles{}{range}; {}{order}; prices {}",
+        symbols(report),
+        if understood.symbol.is_guess() { " (a guess from the file's name)" } else { "" },
+        period_word(understood.period.period),
+        period_guess(&understood).map(|why| format!(" (a guess: {why})")).unwrap_or_default(),
+        understood.times.in_words(symbol.market()),
+        understood.basis.in_words(),
+    ))
+}
+
+fn symbols(report: &Report) -> String {
+    let names: Vec<&str> = report.names.iter().map(Symbol::as_str).collect();
+    match report.symbols.saturating_sub(names.len() as u64) {
+        0 => names.join(", "),
+        more => format!("{} and {} more", names.join(", "), output::thousands(more)),
+    }
+}
+
+/// Why a period is a guess, if it is one.
+fn period_guess(understood: &Understood) -> Option<&'static str> {
+    let period = understood.period.period;
+    let is_coarse = period.is_clock() && period != Period::MINUTE;
+    match understood.period.by {
+        JudgedBy::Default { .. } => Some("too few rows to tell"),
+        JudgedBy::Steps if is_coarse => Some("from how far the rows are apart"),
+        JudgedBy::Steps | JudgedBy::Option => None,
+    }
+}
+
+fn period_word(period: Period) -> String {
+    match period {
+        Period::Clock(minutes) => format!("{}-minute", minutes.get()),
+        period if period == Period::DAY => "daily".to_owned(),
+        period => period.to_string(),
+    }
+}
+
+/// A stamp on the market's wall clock; of days and longer the date alone.
+fn stamp(zone: &Zone, period: Period, at: Timestamp) -> String {
+    let (date, seconds) = zone.local(at);
+    if period.is_clock() {
+        format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+    } else {
+        date.to_string()
+    }
+}
+
+/// What to type next, for the first file that has something to show.
+pub(super) fn next_steps(reports: &[Report], surroundings: &Surroundings) -> Vec<String> {
+    let imported = |report: &&Report| report.outcome == Outcome::Imported && report.understood.is_some();
+    let Some(report) = reports.iter().find(imported) else { return Vec::new() };
+    let (Some(understood), Some(symbol)) = (report.understood, report.names.first()) else {
+        return Vec::new();
+    };
+    let mut steps = vec![surroundings.hint(&format!("kline {symbol} --period {}", understood.period.period))];
+    steps.extend(report.import.map(|id| surroundings.hint(&format!("imports --undo {}", id.0))));
+    steps
+}
+
+/// The first rows of a dry run as they would be stored.
+pub(super) fn first_rows(report: &Report, venues: &Venues) -> String {
+    let mut columns = vec![Column::Left("symbol"), Column::Left("time"), Column::Left("session")];
+    columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
+    let rows = report.first_rows.iter().map(|(symbol, candle)| {
+        let [open, high, low, close] = prices(candle);
+        vec![
+            symbol.to_string(),
+            venues.of(symbol.market()).zone().rfc3339(candle.time),
+            candle.session.as_str().to_owned(),
+            open,
+            high,
+            low,
+            close,
+            output::thousands(candle.volume.unsigned_abs()),
+            candle.turnover.text().to_string(),
+        ]
+    });
+    output::text(&output::table(&columns, rows))
+}
+
+fn prices(candle: &Candle) -> [String; 4] {
+    let text = |price: market::Price| {
+        let text = price.text(DECIMALS_MAX).to_string();
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        short.to_owned()
+    };
+    [candle.open, candle.high, candle.low, candle.close].map(text)
+}
+
+/// The same as JSON.
+pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
+    let (Some(understood), Some(symbol)) = (report.understood, report.names.first()) else {
+        return Value::Null;
+    };
+    let zone = venues.of(symbol.market()).zone();
+    let range = report.range.map(|(first, last)| [zone.rfc3339(first), zone.rfc3339(last)]);
+    json!({
+        "vendor": understood.vendor.as_str(),
+        "symbols": report.names.iter().map(Symbol::as_str).collect::<Vec<_>>(),
+        "symbol_is_guess": understood.symbol.is_guess(),
+        "period": understood.period.period.to_string(), "period_is_guess": period_guess(&understood).is_some(),
+        "range": range, "time_zone": zone.name(), "times": understood.times.in_words(symbol.market()),
+        "basis": understood.basis.in_words(), "decimal": understood.decimal.as_str(),
+        "columns_are_guess": understood.are_columns_guessed,
+    })
+}
+
+pub(super) fn first_rows_document(report: &Report, venues: &Venues) -> Vec<Value> {
+    let rows = report.first_rows.iter().map(|(symbol, candle)| {
+        let [open, high, low, close] = prices(candle);
+        json!({
+            "symbol": symbol.as_str(), "time": venues.of(symbol.market()).zone().rfc3339(candle.time),
+            "session": candle.session.as_str(), "open": open, "high": high, "low": low, "close": close,
+            "volume": candle.volume, "turnover": candle.turnover.text().to_string(),
+        })
+    });
+    rows.collect()
+}

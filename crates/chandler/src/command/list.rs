@@ -1,0 +1,190 @@
+//! `chandler list`: what is stored, a line for each security, from the store here or from a server.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use market::{Market, Symbol};
+use serde_json::Value;
+use store::Access;
+
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::remote::session::Session;
+use crate::remote::{self, field};
+use crate::surroundings::Surroundings;
+use crate::{progress, suggest};
+
+const PATH: &str = "/v1/inventory";
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Part of a code or a name; everything when nothing is named
+    query: Vec<String>,
+    /// Securities of one market alone
+    #[arg(long, value_enum, ignore_case = true)]
+    market: Option<MarketArgument>,
+    /// Those first of which most of the last 91 days are missing
+    #[arg(long)]
+    worst: bool,
+    /// How many securities
+    #[arg(long, short = 'n', default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    count: u32,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    remote: remote::ServerFlags,
+    #[command(flatten)]
+    progress: progress::Flags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MarketArgument {
+    Hk,
+    Us,
+    Cn,
+}
+
+impl From<MarketArgument> for Market {
+    fn from(argument: MarketArgument) -> Market {
+        match argument {
+            MarketArgument::Hk => Market::Hk,
+            MarketArgument::Us => Market::Us,
+            MarketArgument::Cn => Market::Cn,
+        }
+    }
+}
+
+/// Some of the securities that match.
+struct Listed {
+    documents: Vec<Value>,
+    /// How many match.
+    total: u64,
+    store_is_empty: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let listed = match arguments.remote.session(surroundings)? {
+        Some(session) => arguments.there(&session)?,
+        None => arguments.here(surroundings)?,
+    };
+    let Listed { documents, total, store_is_empty } = listed;
+    if arguments.format == Format::Json {
+        output::json(&documents)?;
+    } else if !documents.is_empty() {
+        table(&documents)?;
+    }
+    let shown = documents.len() as u64;
+    if store_is_empty {
+        arguments.progress.note("nothing is stored yet: chandler import FILES…");
+    } else if shown == 0 {
+        arguments.progress.note("no results: `chandler list` without a text lists everything");
+    } else if shown < total {
+        let (shown, all) = (output::thousands(shown), output::thousands(total));
+        arguments.progress.note(&format!(
+            "{shown} of {all} securities: add part of a code or a name, or -n {total} for all"
+        ));
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn market(&self) -> Option<Market> {
+        self.market.map(Market::from)
+    }
+
+    fn count(&self) -> usize {
+        usize::try_from(self.count).unwrap_or(usize::MAX)
+    }
+
+    fn here(&self, surroundings: &Surroundings) -> Result<Listed, Failure> {
+        let store = surroundings.open(Access::Read)?;
+        let mut reader = store.reader()?;
+        let (history, as_of) = (&surroundings.history, surroundings.as_of());
+        let inventory = server::StoreInventory::open(&mut reader, history, as_of)?;
+        let mut found = inventory.matches(&self.query.join(" "), self.market());
+        let total = found.len() as u64;
+        if self.worst {
+            let bar = self.progress.count(total, "securities");
+            let mut ranked: Vec<(Reverse<(u32, u32)>, &Symbol)> = Vec::with_capacity(found.len());
+            for symbol in found {
+                ranked.push((Reverse(inventory.gaps(&mut reader, symbol)?), symbol));
+                bar.advance(1);
+            }
+            ranked.sort();
+            found = ranked.into_iter().map(|(_, symbol)| symbol).collect();
+        }
+        found.truncate(self.count());
+        let bar = self.progress.count(found.len() as u64, "securities");
+        let mut documents = Vec::with_capacity(found.len());
+        for symbol in found {
+            let document = inventory.document(&mut reader, symbol);
+            documents.push(document.map_err(|error| suggest::hinted(error.into(), &store))?);
+            bar.advance(1);
+        }
+        drop(bar);
+        Ok(Listed { documents, total, store_is_empty: inventory.is_empty() })
+    }
+
+    fn there(&self, session: &Session) -> Result<Listed, Failure> {
+        let query = self.query.join(" ");
+        let mut parameters = vec![("query", query.as_str())];
+        parameters.extend(self.market().map(|market| ("market", market.as_str())));
+        if self.worst {
+            parameters.push(("order", "worst"));
+        }
+        let mut asked = form_urlencoded::Serializer::new(String::new());
+        asked.extend_pairs(&parameters).append_pair("limit", "1");
+        let address = format!("{PATH}?{}", asked.finish());
+        // A server compares some securities with the calendar at each request; before that it cannot know which are the worst.
+        let mut uncounted = u64::MAX;
+        let (total, store_is_empty) = loop {
+            let data = session.get(&address).map_err(|error| session.told(error))?;
+            let left = field(&data, "uncounted").as_u64().unwrap_or_default();
+            if left == 0 || left >= uncounted {
+                let total = field(&data, "total").as_u64().unwrap_or_default();
+                break (total, field(&data, "store_is_empty").as_bool().unwrap_or_default());
+            }
+            uncounted = left;
+        };
+        let documents = session.rows(PATH, &parameters, "rows", "offset", self.count())?;
+        Ok(Listed { documents, total, store_is_empty })
+    }
+}
+
+fn table(documents: &[Value]) -> Result<(), Failure> {
+    let mut columns = ["symbol", "name", "days", "intraday"].map(Column::Left).to_vec();
+    columns.extend(["last", "missing", "partial"].map(Column::Right));
+    let rows = documents.iter().map(|one| {
+        let text = |name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
+        let number = |name: &str| output::thousands(field(one, name).as_u64().unwrap_or_default());
+        let name = ["name_en", "name_cn", "name_hk"].map(text).into_iter().find(|name| !name.is_empty());
+        let (days, intraday) = ranges(field(one, "series"));
+        vec![
+            text("symbol"),
+            name.unwrap_or_default(),
+            days,
+            intraday,
+            text("last"),
+            number("missing"),
+            number("partial"),
+        ]
+    });
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    Ok(out.flush()?)
+}
+
+/// From when until when there are days, and what there is within days.
+fn ranges(series: &Value) -> (String, String) {
+    let (mut days, mut intraday) = (String::new(), Vec::new());
+    for one in series.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let text = |name: &str| field(one, name).as_str().unwrap_or_default();
+        let range = format!("{} to {}", text("first"), text("last"));
+        match text("period") {
+            "day" => days = range,
+            period => intraday.push(format!("{period} {range}")),
+        }
+    }
+    (days, intraday.join(", "))
+}

@@ -1,0 +1,59 @@
+//! A server for the person at this machine: at the usual ports, or at free ones if those are taken.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use server::Settings;
+
+use super::serve::{ServeError, Serving};
+use crate::failure::{Failure, usage};
+use crate::progress;
+use crate::surroundings::Surroundings;
+
+/// Taken as text: where nothing is served an invalid variable is no error.
+#[derive(Debug, Args)]
+pub(crate) struct Ports {
+    /// Where HTTP and WebSocket are served, if they are [default: 127.0.0.1:8080, or a free port]
+    #[arg(long, env = "CHANDLER_LISTEN", value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// Where raw TCP is served, if it is [default: 127.0.0.1:2020, or a free port]
+    #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
+    tcp: Option<String>,
+}
+
+impl Ports {
+    pub(crate) fn read(&self) -> Result<[Option<SocketAddr>; 2], Failure> {
+        let read = |text: &Option<String>, flag: &str, variable: &str| {
+            let wrong = |text: &str| {
+                usage(format!("{flag} or {variable}: {text:?} is no address: write 127.0.0.1:8080"))
+            };
+            text.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
+        };
+        Ok([read(&self.listen, "--listen", "CHANDLER_LISTEN")?, read(&self.tcp, "--tcp", "CHANDLER_TCP")?])
+    }
+}
+
+/// The requested addresses; else those of the settings, or free ports if they are taken.
+pub(crate) fn start(
+    surroundings: &Surroundings,
+    settings: Settings,
+    asked_for: [Option<SocketAddr>; 2],
+    progress: progress::Flags,
+) -> Result<Serving, Failure> {
+    let [listen, tcp] = asked_for;
+    let (listen, tcp) = (listen.unwrap_or(settings.listen), tcp.unwrap_or(settings.tcp));
+    let mut settings = Settings { listen, tcp, ..settings };
+    loop {
+        let taken = match Serving::start(&settings, surroundings) {
+            Ok(serving) => return Ok(serving),
+            Err(ServeError::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
+                address
+            }
+            Err(failed) => return Err(failed.into_failure()),
+        };
+        progress.note(&format!("{taken} is in use: taking another port"));
+        let free = SocketAddr::new(taken.ip(), 0);
+        let wanted = if settings.listen == taken { &mut settings.listen } else { &mut settings.tcp };
+        *wanted = free;
+    }
+}

@@ -1,0 +1,183 @@
+//! `chandler open`: from files to a chart in one step. It imports them, serves the store to this machine, and opens a browser, signed in by a
+//! one-time link.
+
+use std::io::Write;
+use std::path::Path;
+
+use access::{AccountId, Secret};
+use anyhow::anyhow;
+use clap::Args;
+use files::Table;
+use market::{Grain, Symbol};
+use serde_json::json;
+use server::{Settings, SignInLinks};
+use store::Access;
+
+use super::account::named;
+use super::import;
+use super::local_serve::{self, Ports};
+use super::serve::{LINK_LEAD, Serving, create_if_absent, open_accounts};
+use crate::config::LogConfig;
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::sdk::Url;
+use crate::surroundings::Surroundings;
+use crate::{browser, log};
+
+// Without files, or with a symbol in their place, it opens what is stored. The group of the flags of `import` has the name that this one
+// would have.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(mut_arg("files", |files| files.required(false)))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    import: import::Arguments,
+    /// Do not open a browser: the link is printed in any case
+    #[arg(long)]
+    no_browser: bool,
+    /// Sign in as this account [default: local, which is made for it: an operator without limits]
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    ports: Ports,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let asked_for = arguments.ports.read()?;
+    let (usual, [listen, tcp]) = (Settings::default(), asked_for);
+    let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
+    let settings = Settings { listen, tcp, ..usual };
+    if !settings.is_for_this_machine() {
+        return Err(usage(format!(
+            "{listen} and {tcp}: `chandler open` serves this machine alone: name 127.0.0.1, or use `chandler serve`"
+        )));
+    }
+    let next = arguments.fill(surroundings)?;
+    log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
+    create_if_absent(surroundings)?;
+    let serving = local_serve::start(surroundings, settings, asked_for, arguments.import.progress)?;
+    let account = arguments.account(&serving.links, surroundings)?;
+    let link = serving.links.issue(account, &next)?;
+    let link = link.ok_or_else(|| anyhow!("this server gives out no one-time links"))?;
+    arguments.tell(&serving, &link, surroundings)?;
+    if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
+        arguments.import.progress.note("opening it in the browser …");
+    }
+    serving.run()
+}
+
+impl Arguments {
+    /// Imports the files. Returns the page to open: the chart of the first security in them, or of the symbol that was named instead.
+    fn fill(&self, surroundings: &Surroundings) -> Result<String, Failure> {
+        if self.import.files.is_empty() {
+            return Ok("/".to_owned());
+        }
+        if let [word] = self.import.files.as_slice()
+            && let Some(symbol) = symbol_of(word)
+        {
+            return stored(&symbol, surroundings);
+        }
+        import::run(&self.import, surroundings)?;
+        let read = self.import.options()?.read;
+        let venues = surroundings.history.venues();
+        let files = import::expand(&self.import.files)?;
+        // What went in was readable, and a file that was known before still is.
+        let found = files.iter().find_map(|path| first_series(files::open(path, venues, &read).ok()?));
+        Ok(found.map_or_else(|| "/".to_owned(), |(symbol, grain)| chart_of(&symbol, grain)))
+    }
+
+    /// The account to sign in.
+    fn account(&self, links: &SignInLinks, surroundings: &Surroundings) -> Result<AccountId, Failure> {
+        let Some(name) = &self.account else { return Ok(links.local_account()?.id) };
+        let account = named(&open_accounts(surroundings)?, name)?;
+        match account.revoked_at {
+            None => Ok(account.id),
+            Some(at) => Err(anyhow!("account {:?} was revoked {at}", account.name).into()),
+        }
+    }
+
+    fn tell(&self, serving: &Serving, link: &Secret, surroundings: &Surroundings) -> Result<(), Failure> {
+        let (http, tcp) = (serving.addresses.http, serving.addresses.tcp);
+        let mut out = output::stdout();
+        match self.import.format {
+            Format::Json => {
+                writeln!(
+                    out,
+                    "{}",
+                    json!({"event": "listening", "http": http, "tcp": tcp, "link": link.expose()})
+                )?;
+            }
+            Format::Table => {
+                writeln!(out, "{LINK_LEAD}\n\n    {}\n", link.expose())?;
+                let directory = surroundings.directory()?.display();
+                writeln!(out, "{} serves the store {directory} until Ctrl-C.", Url::of(http).as_str())?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// A word that is no file but could be a symbol.
+fn symbol_of(word: &Path) -> Option<Symbol> {
+    if word.exists() { None } else { word.to_str()?.to_ascii_uppercase().parse().ok() }
+}
+
+/// The page of a symbol that has candles.
+fn stored(symbol: &Symbol, surroundings: &Surroundings) -> Result<String, Failure> {
+    let mut reader = surroundings.open(Access::Read)?.reader()?;
+    let series = reader.snapshot()?.series_of(symbol)?;
+    let is_there = |wanted: &Grain| series.iter().any(|info| info.series.grain == *wanted);
+    let usual = [Grain::Day, Grain::Minute].into_iter().find(is_there);
+    match usual.or_else(|| series.first().map(|info| info.series.grain)) {
+        Some(grain) => Ok(chart_of(symbol, grain)),
+        None => Err(anyhow!(
+            "there is neither a file {symbol} nor a stored security{}",
+            surroundings.symbol_hint(symbol)
+        )
+        .into()),
+    }
+}
+
+/// The first security of a table of candles or trades, and what its rows are.
+fn first_series(table: Table) -> Option<(Symbol, Grain)> {
+    match table {
+        Table::Candles(mut reader) => {
+            reader.next().ok()?;
+            Some((reader.symbols().first()?.clone(), reader.grain()))
+        }
+        Table::Trades(mut reader) => {
+            reader.next().ok()?;
+            Some((reader.symbols().first()?.clone(), Grain::Minute))
+        }
+        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) => None,
+    }
+}
+
+/// Days are what the chart shows by itself.
+fn chart_of(symbol: &Symbol, grain: Grain) -> String {
+    match grain {
+        Grain::Day => format!("/?symbol={symbol}"),
+        grain => format!("/?symbol={symbol}&period={}", grain.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chart_of_days_needs_no_period() {
+        let symbol: Symbol = "AAPL.US".parse().unwrap();
+        assert_eq!(chart_of(&symbol, Grain::Day), "/?symbol=AAPL.US");
+        assert_eq!(chart_of(&symbol, Grain::Minute), "/?symbol=AAPL.US&period=1m");
+    }
+
+    #[test]
+    fn what_is_no_file_may_be_a_symbol() {
+        let symbol = |word: &str| symbol_of(Path::new(word)).map(|symbol| symbol.to_string());
+        assert_eq!(symbol("aapl.us").as_deref(), Some("AAPL.US"));
+        assert_eq!(symbol("prices.csv"), None);
+        assert_eq!(symbol("./AAPL.US"), None);
+        assert_eq!(symbol(env!("CARGO_MANIFEST_DIR")), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! `chandler imports --undo`: takes back what an import changed.
+
+use std::io::Write;
+
+use history::import::{SourceFile, Undo, plan_undo, source_file, undo};
+use serde_json::{Value, json};
+use store::ImportId;
+
+use crate::command::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+/// Series listed one by one.
+const SERIES_SHOWN: usize = 20;
+
+pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surroundings) -> Result<(), Failure> {
+    let store = surroundings.open_existing()?;
+    let mut reader = store.reader()?;
+    // Nothing is held open while somebody thinks about the question.
+    let planned = {
+        let snapshot = reader.snapshot()?;
+        plan_undo(&snapshot, ImportId(id))?
+    };
+    if format == Format::Table {
+        show(&planned, surroundings)?;
+    }
+    confirm(yes, "Undo this import?")?;
+    undo(&store, surroundings.history.venues(), &planned)?;
+    match format {
+        Format::Json => Ok(output::json(&document(&planned, surroundings))?),
+        Format::Table => {
+            let mut out = output::stdout();
+            writeln!(out, "undone")?;
+            if let Some(command) = again(&planned, surroundings) {
+                writeln!(out, "to import it again: {command}")?;
+            }
+            Ok(out.flush()?)
+        }
+    }
+}
+
+fn show(planned: &Undo, surroundings: &Surroundings) -> Result<(), Failure> {
+    let venues = surroundings.history.venues();
+    let columns = [
+        Column::Left("series"),
+        Column::Left("from"),
+        Column::Left("to"),
+        Column::Right("removed"),
+        Column::Right("restored"),
+    ];
+    let rows = planned.series.iter().take(SERIES_SHOWN).map(|part| {
+        let zone = venues.of(part.series.symbol.market()).zone();
+        vec![
+            part.series.to_string(),
+            zone.date(part.first).to_string(),
+            zone.date(part.last).to_string(),
+            output::thousands(part.removed),
+            output::thousands(part.restored),
+        ]
+    });
+    let mut out = output::stdout();
+    writeln!(out, "import {}: {}", planned.import.id.0, output::printable(&planned.import.file))?;
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    let more = planned.series.len().saturating_sub(SERIES_SHOWN);
+    if more > 0 {
+        writeln!(out, "and {} more series", output::thousands(more as u64))?;
+    }
+    writeln!(
+        out,
+        "{} candles go, {} are again as they were before",
+        output::thousands(planned.removed()),
+        output::thousands(planned.restored())
+    )?;
+    match source_file(&planned.import) {
+        SourceFile::Same => {}
+        SourceFile::Changed => writeln!(out, "the file has changed since: it cannot bring back what it had")?,
+        SourceFile::Absent => writeln!(out, "the file is not there any more: it cannot be imported again")?,
+    }
+    Ok(out.flush()?)
+}
+
+/// The command that repeats the import, if its file is still the same.
+fn again(planned: &Undo, surroundings: &Surroundings) -> Option<String> {
+    let import = &planned.import;
+    let has_options = !import.options.is_empty() && !import.options.starts_with("symbol=");
+    let options = if has_options { format!(", with the options {}", import.options) } else { String::new() };
+    let is_same = source_file(import) == SourceFile::Same;
+    is_same.then(|| format!("{}{options}", surroundings.hint(&format!("import {}", import.file))))
+}
+
+fn document(planned: &Undo, surroundings: &Surroundings) -> Value {
+    let venues = surroundings.history.venues();
+    let series: Vec<Value> = planned
+        .series
+        .iter()
+        .map(|part| {
+            let zone = venues.of(part.series.symbol.market()).zone();
+            json!({
+                "series": part.series.to_string(), "first": zone.rfc3339(part.first), "last": zone.rfc3339(part.last),
+                "removed": part.removed, "restored": part.restored,
+            })
+        })
+        .collect();
+    json!({
+        "import": planned.import.id.0, "file": planned.import.file, "removed": planned.removed(),
+        "restored": planned.restored(), "series": series, "again": again(planned, surroundings),
+    })
+}

@@ -1,0 +1,95 @@
+//! The tree of commands as it is parsed: `-f` for every `--format`, and a help that lists the commands by what they are for.
+
+use clap::Command;
+use clap::builder::StyledStr;
+
+/// The headings of the help, and the commands under each. A test finds a command that is under none.
+pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "Your data",
+        &[
+            "open",
+            "import",
+            "list",
+            "kline",
+            "export",
+            "coverage",
+            "inspect",
+            "imports",
+            "quarantine",
+            "remove",
+            "demo",
+        ],
+    ),
+    ("Serving", &["serve", "account", "quota", "connections", "audit", "topic", "clock"]),
+    ("Signing in to a server", &["login", "logout", "auth"]),
+    (
+        "Trading on paper",
+        &["order", "grid", "positions", "assets", "executions", "cashflow", "statement", "watchlist"],
+    ),
+    ("Looking after a store", &["check", "backup", "restore", "calendar", "doctor", "config"]),
+    ("Shells and manual", &["completions", "man"]),
+];
+
+/// As clap wraps the help of a command.
+const WIDTH_MAX: usize = 110;
+const WIDTH_WITHOUT_TERMINAL: usize = 100;
+/// Where the words about a command begin.
+const COLUMN: usize = 15;
+
+/// The tree that is made of the arguments, complete.
+pub(crate) fn complete(command: Command) -> Command {
+    let command = with_short_format(command);
+    let width = terminal_size::terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(width, _)| width.0.into());
+    let listed = listed(&command, width.min(WIDTH_MAX));
+    command.help_template(listed)
+}
+
+/// The commands that take a `--format` take it as `-f` too.
+fn with_short_format(command: Command) -> Command {
+    command
+        .mut_args(|argument| {
+            let is_format = argument.get_long() == Some("format");
+            if is_format { argument.short('f') } else { argument }
+        })
+        .mut_subcommands(with_short_format)
+}
+
+/// The help of the program itself: clap has no headings for commands.
+fn listed(command: &Command, width: usize) -> StyledStr {
+    let styles = command.get_styles();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
+    for (heading, names) in GROUPS {
+        text.push_str(&format!("{header}{heading}:{header:#}\n"));
+        for one in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let name = one.get_name();
+            text.push_str(&format!("  {literal}{name}{literal:#}"));
+            let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+            let aliases: Vec<&str> = one.get_visible_aliases().collect();
+            let also = match aliases.as_slice() {
+                [] => String::new(),
+                aliases => format!(" [also: {}]", aliases.join(", ")),
+            };
+            let mut column = name.len() + 2;
+            for word in format!("{about}{also}").split_whitespace() {
+                let is_first = column < COLUMN;
+                if !is_first && column + 1 + word.chars().count() > width {
+                    text.push('\n');
+                    column = 0;
+                }
+                let gap = COLUMN.saturating_sub(column).max(1);
+                text.push_str(&" ".repeat(gap));
+                text.push_str(word);
+                column += gap + word.chars().count();
+            }
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "`chandler COMMAND --help` explains one, `chandler man COMMAND` prints its manual page.\n\n",
+    );
+    text.push_str(&format!("{header}Options:{header:#}\n{{options}}{{after-help}}"));
+    StyledStr::from(text)
+}

@@ -1,0 +1,94 @@
+//! What an import says, dry runs, undoing imports and removing symbols, as a user sees them.
+
+use crate::world::{World, days, hour};
+
+#[test]
+fn an_import_says_what_it_understood_and_what_to_type_next() {
+    let world = World::new();
+    let text = "Date,Open,High,Low,Close,Volume\n2026-11-12,10,11,9,10,1\n2026-11-13,10,12,9,11,2\n";
+    world.write("semi.csv", text);
+    let said = world.ok(&["import", "semi.csv"]);
+    let line = "semi.csv: SEMI.US (a guess from the file's name): daily candles";
+    for words in [
+        line,
+        "from 2026-11-12 to 2026-11-13; dates of America/New_York; prices adjusted for splits",
+        "(a guess)",
+        "kline SEMI.US --period day\n",
+        "imports --undo 1\n",
+    ] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    world.write("SEMI.US.csv", text.replace("2026-11-13", "2026-11-10"));
+    let report = world.json(&["import", "SEMI.US.csv"]);
+    let understood = &report["files"][0]["understood"];
+    assert_eq!(understood["symbol_is_guess"], false, "{report}");
+    assert_eq!(understood["time_zone"], "America/New_York");
+    assert_eq!(report["files"][0]["import"], 2);
+}
+
+#[test]
+fn a_dry_run_shows_rows_and_writes_nothing() {
+    let world = World::new();
+    world.write("d.csv", days("700.HK"));
+    let said = world.ok(&["import", "--dry-run", "d.csv"]);
+    assert!(said.contains("not imported") && said.contains("T00:00:00+08:00"), "{said}");
+    // Not even a store.
+    assert!(!world.path("store").exists());
+    let report = world.json(&["import", "--dry-run", "d.csv"]);
+    assert_eq!(report["files"][0]["first_rows"].as_array().unwrap().len(), 5, "{report}");
+    assert_eq!((&report["files"][0]["added"], &report["next"]), (&10.into(), &serde_json::json!([])));
+    world.ok(&["import", "d.csv"]);
+    assert!(world.ok(&["import", "--dry-run", "d.csv"]).contains("unchanged, imported"));
+}
+
+#[test]
+fn an_import_is_undone_when_that_is_confirmed() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let before = world.json(&["kline", "700.HK", "-n", "50"]);
+    world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
+    world.ok(&["import", "fix.csv"]);
+    // Nobody is there to answer.
+    let ran = world.run(&["imports", "--undo", "2"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stdout.contains("1 candles go, 1 are again"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+    let (code, stderr) = world.fails(&["imports", "--undo", "1", "--yes"]);
+    assert!(code == 1 && stderr.contains("imports --undo 2"), "{stderr}");
+    let said = world.ok(&["imports", "--undo", "2", "--yes"]);
+    assert!(said.contains("import fix.csv"), "{said}");
+    assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
+    assert_eq!(world.json(&["imports"])[0]["state"], "undone");
+    let (code, stderr) = world.fails(&["imports", "--undo", "2", "--yes"]);
+    assert!(code == 1 && stderr.contains("undone already"), "{stderr}");
+    let (code, stderr) = world.fails(&["imports", "--undo", "99", "--yes"]);
+    assert!(code == 1 && stderr.contains("no import 99"), "{stderr}");
+    // The ledger has it as undone, so that it goes in again.
+    assert_eq!(world.json(&["import", "fix.csv"])["files"][0]["replaced"], 1);
+    world.ok(&["check"]);
+}
+
+#[test]
+fn a_symbol_is_removed_when_that_is_confirmed_and_comes_back_from_its_file() {
+    let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
+    let before = world.json(&["kline", "700.HK", "-n", "50"]);
+    let ran = world.run(&["remove", "700.HK"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stdout.contains("came from days.csv") && ran.stdout.contains("700.HK/1m"), "{}", ran.stdout);
+    let report = world.json(&["remove", "700.HK", "--period", "1m", "--yes"]);
+    assert_eq!((&report["candles"], &report["sources"][0]), (&30.into(), &"hour.csv".into()), "{report}");
+    assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
+    let said = world.ok(&["remove", "700.HK", "--yes"]);
+    assert!(said.contains("import --again days.csv"), "{said}");
+    assert!(world.json(&["inspect"]).as_array().unwrap().is_empty());
+    assert_eq!(world.json(&["imports"])[0]["kind"], "removal");
+    let (code, stderr) = world.fails(&["remove", "700.HK", "--yes"]);
+    assert!(code == 1 && stderr.contains("nothing is stored of 700.HK"), "{stderr}");
+    world.ok(&["import", "--again", "days.csv"]);
+    assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
+    world.ok(&["check"]);
+    // Where there is no store, none is made.
+    let elsewhere = World::new();
+    let (code, stderr) = elsewhere.fails(&["remove", "700.HK", "--yes"]);
+    assert!(code == 1 && stderr.contains("no store"), "{stderr}");
+    assert!(!elsewhere.path("store").exists());
+}

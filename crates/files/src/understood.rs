@@ -1,0 +1,123 @@
+//! What a reader has understood of a table of candles, for people to check before they rely on it.
+
+use market::Market;
+
+use crate::clock::{DayOf, Reading, Unit};
+use crate::row::RawRow;
+use crate::time::RawTime;
+use crate::{DateOrder, DecimalMark, JudgedPeriod, Stamp, Vendor};
+
+/// How a table of candles is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Understood {
+    pub vendor: Vendor,
+    pub symbol: SymbolSource,
+    pub period: JudgedPeriod,
+    pub times: TimesAre,
+    /// Of dates like `11/5/2019`.
+    pub order: Option<DateOrder>,
+    /// What a candle of minutes is stamped with.
+    pub stamp: Stamp,
+    pub basis: Basis,
+    pub decimal: DecimalMark,
+    /// The table has no header, and its columns were guessed.
+    pub are_columns_guessed: bool,
+}
+
+/// Where the symbols come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymbolSource {
+    Column,
+    Header,
+    Option,
+    /// The file's name is a symbol with its region.
+    FileName,
+    /// The file's name is a ticker, and its region was assumed or told beside it.
+    FileNameWithoutRegion,
+    /// One of several words of the file's name.
+    WordOfFileName,
+}
+
+impl SymbolSource {
+    pub fn is_guess(self) -> bool {
+        matches!(self, SymbolSource::FileNameWithoutRegion | SymbolSource::WordOfFileName)
+    }
+}
+
+/// What the times of a table say by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimesAre {
+    /// Dates of the market, whatever the zone of this machine is.
+    Dates,
+    /// Dates written as midnights of UTC.
+    MidnightsOfUtc,
+    /// Times of day on the market's wall clock.
+    WallClock,
+    /// With an offset, or Unix time.
+    Instants,
+}
+
+impl TimesAre {
+    pub(crate) fn of(rows: &[&RawRow], reading: &Reading) -> TimesAre {
+        if reading.day_of == DayOf::Utc {
+            return TimesAre::MidnightsOfUtc;
+        }
+        match rows.first().map(|row| row.time) {
+            Some(RawTime::Instant(_)) => TimesAre::Instants,
+            Some(RawTime::Number(_)) => match reading.unit {
+                Unit::PerSecond(_) => TimesAre::Instants,
+                Unit::Days => TimesAre::Dates,
+                Unit::Minutes | Unit::Seconds | Unit::Thousandths => TimesAre::WallClock,
+            },
+            Some(RawTime::Wall { .. } | RawTime::Ordered { seconds: Some(_), .. }) => TimesAre::WallClock,
+            Some(RawTime::Date(_) | RawTime::Ordered { seconds: None, .. }) | None => TimesAre::Dates,
+        }
+    }
+
+    /// In words, for a market.
+    pub fn in_words(self, market: Market) -> String {
+        let zone = market::Zone::of(market).name();
+        match self {
+            TimesAre::Dates => format!("dates of {zone}"),
+            TimesAre::MidnightsOfUtc => format!("dates of {zone}, written as midnights of UTC"),
+            TimesAre::WallClock => format!("times of {zone}"),
+            TimesAre::Instants => format!("instants, stored as such and shown in {zone}"),
+        }
+    }
+}
+
+/// What prices are: as traded, or adjusted by whoever wrote the file. No file says it; vendors have their habits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing speaks against it.
+    AsTraded,
+    SplitAdjusted,
+    ForwardAdjusted,
+}
+
+impl Basis {
+    pub(crate) fn of(vendor: Vendor) -> Basis {
+        match vendor {
+            Vendor::Yahoo | Vendor::Nasdaq | Vendor::Investing => Basis::SplitAdjusted,
+            Vendor::Futu => Basis::ForwardAdjusted,
+            Vendor::Plain
+            | Vendor::Stooq
+            | Vendor::Alpaca
+            | Vendor::Massive
+            | Vendor::Tushare
+            | Vendor::Eastmoney => Basis::AsTraded,
+        }
+    }
+
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Basis::AsTraded => "taken as traded",
+            Basis::SplitAdjusted => {
+                "adjusted for splits, as this source's usually are (a guess); import no splits for them"
+            }
+            Basis::ForwardAdjusted => {
+                "forward-adjusted, as this source's usually are (a guess); import no actions for them"
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Tables with several symbols side by side: columns that belong to one of several tickers each.
+
+use crate::header::{CandleColumns, TimeColumns, field_of, normal};
+use crate::{Field, Problem};
+
+/// A column of a wide table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WideColumn {
+    pub ticker: String,
+    pub field: Field,
+    pub place: usize,
+}
+
+/// Words that stand beside the name of a price and are no tickers.
+const NO_TICKERS: [&str; 12] =
+    ["bid", "ask", "mid", "adj", "adjusted", "unadjusted", "raw", "prev", "previous", "pre", "day", "last"];
+/// So many columns with a ticker and a price in their names are no chance.
+const COLUMNS_MIN: usize = 4;
+
+/// The columns of a header of two levels, whichever of them has the tickers. None where no column names a price.
+pub(crate) fn of_levels(first: &[String], second: &[String]) -> Vec<WideColumn> {
+    let is_of_tickers = |level: &[String]| level.first().is_some_and(|name| normal(name) == "ticker");
+    let count = |level: &[String]| level.iter().filter(|name| field_of(name).is_some()).count();
+    let are_fields_first = match (is_of_tickers(first), is_of_tickers(second)) {
+        (true, false) => false,
+        (false, true) => true,
+        _ => count(first) >= count(second),
+    };
+    let (fields, tickers) = if are_fields_first { (first, second) } else { (second, first) };
+    let columns = fields.iter().zip(tickers).enumerate().skip(1);
+    columns
+        .filter_map(|(place, (field, ticker))| {
+            let ticker = ticker.trim().to_owned();
+            Some(WideColumn { ticker, field: field_of(field)?, place })
+        })
+        .collect()
+}
+
+/// The columns of a header of one line: `AAPL_Open`, `Open AAPL`, `AAPL.Open`, `('Close', 'AAPL')`.
+pub(crate) fn of_names(names: &[String]) -> Option<Vec<WideColumn>> {
+    let columns: Vec<WideColumn> = names
+        .iter()
+        .enumerate()
+        .filter_map(|(place, name)| {
+            let (ticker, field) = of_name(name)?;
+            Some(WideColumn { ticker, field, place })
+        })
+        .collect();
+    (columns.len() >= COLUMNS_MIN).then_some(columns)
+}
+
+fn of_name(name: &str) -> Option<(String, Field)> {
+    let name = name.trim();
+    let pair = name
+        .strip_prefix("('")
+        .and_then(|rest| rest.strip_suffix("')"))
+        .and_then(|rest| rest.split_once("', '"));
+    match pair {
+        Some((left, right)) => of_pair(left, right),
+        None => ['_', ' ', ':', '/', '.'].into_iter().find_map(|between| {
+            let (left, right) = name.rsplit_once(between)?;
+            of_pair(left, right)
+        }),
+    }
+}
+
+/// A ticker and a field, in either order.
+fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
+    // Letters alone, like the `c` of BRK.C, say nothing here.
+    let field = |text: &str| field_of(text).filter(|_| text.trim().chars().count() > 1);
+    let (ticker, field) = match (field(right), field(left)) {
+        (Some(field), _) => (left, field),
+        (None, Some(field)) => (right, field),
+        (None, None) => return None,
+    };
+    let is_ticker = !ticker.trim().is_empty() && !NO_TICKERS.contains(&normal(ticker).as_str());
+    is_ticker.then(|| (ticker.trim().to_owned(), field))
+}
+
+/// The columns of each ticker, in the order in which the tickers appear. `line` is that of the header, for the refusal.
+pub(crate) fn by_ticker(
+    columns: &[WideColumn],
+    time: TimeColumns,
+    line: u64,
+) -> Result<Vec<(String, CandleColumns)>, Problem> {
+    let mut tickers: Vec<&str> = Vec::new();
+    for column in columns {
+        if !tickers.contains(&column.ticker.as_str()) {
+            tickers.push(&column.ticker);
+        }
+    }
+    tickers
+        .into_iter()
+        .map(|ticker| Ok((ticker.to_owned(), of_ticker(columns, ticker, time, line)?)))
+        .collect()
+}
+
+fn of_ticker(
+    columns: &[WideColumn],
+    ticker: &str,
+    time: TimeColumns,
+    line: u64,
+) -> Result<CandleColumns, Problem> {
+    let of = |field: Field| {
+        columns
+            .iter()
+            .find(|column| column.ticker == ticker && column.field == field)
+            .map(|column| column.place)
+    };
+    let prices = [Field::Open, Field::High, Field::Low, Field::Close];
+    let missing: Vec<&str> =
+        prices.into_iter().filter(|field| of(*field).is_none()).map(Field::as_str).collect();
+    let (Some(open), Some(high), Some(low), Some(close)) =
+        (of(Field::Open), of(Field::High), of(Field::Low), of(Field::Close))
+    else {
+        return Err(Problem::WideColumns { line, ticker: ticker.to_owned(), missing: missing.join(", ") });
+    };
+    Ok(CandleColumns {
+        symbol: None,
+        time,
+        open,
+        high,
+        low,
+        close,
+        volume: of(Field::Volume),
+        turnover: of(Field::Turnover),
+        vwap: of(Field::Vwap),
+        session: None,
+        per: None,
+    })
+}

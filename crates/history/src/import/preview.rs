@@ -1,0 +1,219 @@
+//! A dry run: what an import of files would do, with the first rows as they would be stored. Writes nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use files::{CandleReader, Table, TradeReader};
+use market::{Candles, Venues};
+use store::{ImportState, Lane, Reader, Series, Store};
+
+use super::identity::{fingerprint, ledger_options};
+use super::inspect::{Inspector, candle};
+use super::lay::{OnDamage, merged};
+use super::replacing::Replacing;
+use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
+use super::{ImportError, Options, Outcome, Report, tables_of};
+use crate::lane_of;
+
+/// Rows of a preview held at a time.
+const PORTION_ROWS: usize = 100_000;
+
+/// What importing files would do to a store, or to one that is not there yet. Each file by itself: what one of them would change
+/// is not there for the next.
+pub fn preview(
+    store: Option<&Store>,
+    venues: &Venues,
+    options: &Options,
+    rows_shown: usize,
+    stop: &AtomicBool,
+    paths: &[PathBuf],
+) -> Result<Vec<Report>, ImportError> {
+    let reader = store.map(Store::reader).transpose()?;
+    let mut preview = Preview { reader, venues, options, rows_shown, stop };
+    tables_of(paths).iter().map(|path| preview.file(path)).collect()
+}
+
+struct Preview<'a> {
+    reader: Option<Reader>,
+    venues: &'a Venues,
+    options: &'a Options,
+    rows_shown: usize,
+    stop: &'a AtomicBool,
+}
+
+/// Candles of a file by the number of their symbol and their lane.
+type Gathered = BTreeMap<(u32, Lane), Candles>;
+
+impl Preview<'_> {
+    fn file(&mut self, path: &Path) -> Result<Report, ImportError> {
+        let mut report = Report::of(path);
+        report.outcome = Outcome::Checked;
+        let table = match files::open(path, self.venues, &self.options.read) {
+            Ok(table) => table,
+            Err(error) => {
+                report.outcome = Outcome::Failed(error.problem.to_string());
+                return Ok(report);
+            }
+        };
+        if let Some(known) = self.known(path, &table)? {
+            report.outcome = known;
+            return Ok(report);
+        }
+        match table {
+            Table::Candles(reader) => self.candles(reader, &mut report)?,
+            Table::Trades(reader) => self.trades(reader, &mut report),
+            Table::Securities(table) => {
+                report.kind = "securities";
+                count(&mut report, table.rows.len(), &table.rejected);
+            }
+            Table::Actions(table) => {
+                report.kind = "actions";
+                count(&mut report, table.rows.len(), &table.rejected);
+            }
+            Table::Margins(table) => {
+                report.kind = "margins";
+                count(&mut report, table.rows.len(), &table.rejected);
+            }
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            report.outcome = Outcome::Interrupted;
+        }
+        Ok(report)
+    }
+
+    /// Whether the ledger has this very file.
+    fn known(&mut self, path: &Path, table: &Table) -> Result<Option<Outcome>, ImportError> {
+        let Some(reader) = self.reader.as_mut().filter(|_| !self.options.again) else { return Ok(None) };
+        let Ok((digest, _)) = fingerprint(path) else { return Ok(None) };
+        let build = self.options.build_candles.then_some("build-candles");
+        let earlier = reader.snapshot()?.find_import(&digest, &ledger_options(self.options, table, build))?;
+        let done = earlier.filter(|record| record.state == ImportState::Done);
+        Ok(done.map(|record| Outcome::Known { at: record.finished_at.unwrap_or(record.started_at) }))
+    }
+
+    fn candles(&mut self, mut rows: CandleReader, report: &mut Report) -> Result<(), ImportError> {
+        report.kind = "candles";
+        report.understood = Some(rows.understood());
+        let mut inspector = Inspector::new(self.venues, rows.grain());
+        let (mut gathered, mut held) = (Gathered::new(), 0);
+        let mut replacing = Replacing::default();
+        while !self.stop.load(Ordering::Relaxed) {
+            let batch = match rows.next() {
+                Ok(Some(batch)) => batch,
+                Ok(None) => break,
+                Err(error) => {
+                    report.outcome = Outcome::Failed(error.problem.to_string());
+                    return Ok(());
+                }
+            };
+            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+            for row in &batch.rows {
+                let Some(symbol) = rows.symbols().get(row.symbol as usize) else { continue };
+                let session = match inspector.inspect(row, symbol) {
+                    Ok(session) => session,
+                    Err(flaw) => {
+                        report.refuse(row.line, &flaw.to_string());
+                        continue;
+                    }
+                };
+                report.see(row.time);
+                let candle = candle(row, session);
+                if report.first_rows.len() < self.rows_shown {
+                    report.first_rows.push((symbol.clone(), candle));
+                }
+                gathered.entry((row.symbol, lane_of(session))).or_default().push(candle);
+                held += 1;
+            }
+            if held >= PORTION_ROWS {
+                self.compare(&rows, std::mem::take(&mut gathered), &mut replacing, report)?;
+                held = 0;
+            }
+        }
+        self.compare(&rows, gathered, &mut replacing, report)?;
+        report.problems.sort();
+        report.symbols = rows.symbols().len() as u64;
+        report.names = rows.symbols().iter().take(NAMES_SHOWN).cloned().collect();
+        report.notes.extend(rows.notes());
+        report.judge(self.options, &replacing, self.venues);
+        Ok(())
+    }
+
+    /// Counts what is new, what replaces a stored candle, and what is there already.
+    fn compare(
+        &mut self,
+        rows: &CandleReader,
+        gathered: Gathered,
+        replacing: &mut Replacing,
+        report: &mut Report,
+    ) -> Result<(), ImportError> {
+        let on_damage = OnDamage::of(self.options);
+        let snapshot = self.reader.as_mut().map(Reader::snapshot).transpose()?;
+        for ((symbol, lane), candles) in gathered {
+            let Some(symbol) = rows.symbols().get(symbol as usize) else { continue };
+            let series = Series { symbol: symbol.clone(), grain: rows.grain(), lane };
+            let Some(snapshot) = &snapshot else {
+                report.added += candles.len() as u64;
+                continue;
+            };
+            let merged = merged(snapshot, &series, candles, on_damage)?;
+            report.added += merged.added;
+            report.replaced += merged.replaced;
+            report.unchanged += merged.unchanged;
+            replacing.add(&series.symbol, series.grain, &merged.differences);
+        }
+        Ok(())
+    }
+
+    fn trades(&self, mut rows: TradeReader, report: &mut Report) {
+        report.kind = "trades";
+        while !self.stop.load(Ordering::Relaxed) {
+            match rows.next() {
+                Ok(Some(batch)) => {
+                    report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+                    batch.rows.iter().for_each(|row| report.see(row.trade.time));
+                    batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    report.outcome = Outcome::Failed(error.problem.to_string());
+                    return;
+                }
+            }
+        }
+        report.symbols = rows.symbols().len() as u64;
+        report.names = rows.symbols().iter().take(NAMES_SHOWN).cloned().collect();
+        report.notes.extend(rows.notes());
+    }
+}
+
+impl Report {
+    /// Takes note of a row that would go to the quarantine.
+    fn refuse(&mut self, line: u64, reason: &str) {
+        self.quarantined += 1;
+        if self.problems.len() < PROBLEMS_SHOWN {
+            self.problems.push((line, reason.to_owned()));
+        }
+    }
+
+    /// Whether the import would stop before it wrote anything.
+    fn judge(&mut self, options: &Options, replacing: &Replacing, venues: &Venues) {
+        if options.strict
+            && let Some((line, reason)) = self.problems.first()
+        {
+            let message = format!("would be refused by --strict: line {line}: {reason}");
+            self.outcome = Outcome::Failed(message);
+        } else if self.rows == self.quarantined && self.rows > 0 {
+            self.outcome = Outcome::Failed("no row of this file can be used".to_owned());
+        } else if let Some(message) = replacing.refusal(venues).filter(|_| !options.replace) {
+            self.outcome = Outcome::NotReplaced(message);
+        }
+    }
+}
+
+/// What a small table holds.
+fn count(report: &mut Report, rows: usize, rejected: &[files::Rejected]) {
+    report.rows = (rows + rejected.len()) as u64;
+    rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+}

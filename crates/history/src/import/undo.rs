@@ -1,0 +1,229 @@
+//! Undoing an import: the candles that it added go, and those that it replaced come back.
+//!
+//! The ledger keeps what an import changed (`changes.rs`). That can be taken back exactly as long as no later import has changed
+//! candles of the same series between the same stamps; then that one has to be undone first. What is rolled up from minutes is
+//! made again from those that are left. All of it is one transaction with the ledger's note that the import was undone.
+
+use std::collections::BTreeSet;
+
+use block::BlockError;
+use market::{Candles, Grain, Symbol, Timestamp, Venue, Venues, fold};
+use store::{Batch, ImportChange, ImportId, ImportRecord, ImportState, Series, Store, StoreError, View};
+
+use super::ImportError;
+use super::changes::{Run, decode_replaced, decode_runs};
+use super::lay::{replace_window, stored, touched_hours};
+use crate::adjustment;
+
+/// What undoing an import does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undo {
+    pub import: ImportRecord,
+    /// By series.
+    pub series: Vec<UndoneSeries>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoneSeries {
+    pub series: Series,
+    pub first: Timestamp,
+    pub last: Timestamp,
+    /// Candles that go.
+    pub removed: u64,
+    /// Candles that are again as they were before the import.
+    pub restored: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("the ledger has no import {}: `chandler imports` lists them", id.0)]
+    Unknown { id: ImportId },
+    #[error("import {} was undone already", id.0)]
+    Undone { id: ImportId },
+    #[error(
+        "import {} is of {kind}: only candles can be undone; `chandler remove SYMBOL` removes all that is stored of a symbol", id.0
+    )]
+    Kind { id: ImportId, kind: String },
+    #[error(
+        "what import {} changed is not known: an earlier version made it, or its candles were removed since; `chandler remove SYMBOL`, then import what is to stay", id.0
+    )]
+    NotKept { id: ImportId },
+    #[error(
+        "import {} ({}) has changed candles of {series} since: undo it first, with `chandler imports --undo {}`",
+        by.id.0, by.file, by.id.0
+    )]
+    ChangedSince { series: Series, by: Box<ImportRecord> },
+    #[error("the candles of {series} are not as import {} left them: nothing was undone", id.0)]
+    Differs { id: ImportId, series: Series },
+    #[error("the store has changed meanwhile: look again at what would be undone")]
+    Meanwhile,
+    #[error("rolling up {series}: {source}")]
+    Overflow { series: Series, source: fold::Overflow },
+    #[error("what import {} replaced in {series}: {source}", id.0)]
+    Damaged { id: ImportId, series: Series, source: BlockError },
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
+
+impl From<StoreError> for UndoError {
+    fn from(error: StoreError) -> UndoError {
+        UndoError::Import(error.into())
+    }
+}
+
+/// What undoing an import would do, or why it cannot be undone. Changes nothing.
+pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
+    let (import, changes) = changes_of(view, id)?;
+    let mut series: Vec<UndoneSeries> = Vec::new();
+    for change in &changes {
+        let (removed, restored) = (runs(change), replaced(change)?);
+        let removed = removed.iter().map(|run| run.rows).sum();
+        let part = UndoneSeries {
+            series: change.series.clone(),
+            first: change.first,
+            last: change.last,
+            removed,
+            restored: restored.len() as u64,
+        };
+        match series.iter_mut().find(|known| known.series == part.series) {
+            Some(known) => known.add(&part),
+            None => series.push(part),
+        }
+    }
+    series.sort_by(|a, b| a.series.cmp(&b.series));
+    Ok(Undo { import, series })
+}
+
+/// Undoes an import that `planned` tells about, if it still does just that.
+pub fn undo(store: &Store, venues: &Venues, planned: &Undo) -> Result<(), UndoError> {
+    let id = planned.import.id;
+    let mut writer = store.writer()?;
+    let mut batch = writer.begin()?;
+    if plan_undo(&batch, id)? != *planned {
+        return Err(UndoError::Meanwhile);
+    }
+    let (_, changes) = changes_of(&batch, id)?;
+    let mut symbols: BTreeSet<Symbol> = BTreeSet::new();
+    for change in &changes {
+        let venue = venues.of(change.series.symbol.market());
+        take_back(&mut batch, venue, change)?;
+        symbols.insert(change.series.symbol.clone());
+    }
+    batch.undo_import(id, &planned.message())?;
+    for symbol in &symbols {
+        batch.remove_bare_security(symbol)?;
+    }
+    adjustment::keep_all(&mut batch, venues)?;
+    Ok(batch.commit()?)
+}
+
+impl Undo {
+    pub fn removed(&self) -> u64 {
+        self.series.iter().map(|series| series.removed).sum()
+    }
+
+    pub fn restored(&self) -> u64 {
+        self.series.iter().map(|series| series.restored).sum()
+    }
+
+    /// For the ledger.
+    fn message(&self) -> String {
+        format!("undone: {} candles removed, {} as they were before", self.removed(), self.restored())
+    }
+}
+
+impl UndoneSeries {
+    fn add(&mut self, other: &UndoneSeries) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.removed += other.removed;
+        self.restored += other.restored;
+    }
+}
+
+/// An import that can be undone, and what it changed, the last change first.
+fn changes_of(view: &View, id: ImportId) -> Result<(ImportRecord, Vec<ImportChange>), UndoError> {
+    let import = view.import(id)?.ok_or(UndoError::Unknown { id })?;
+    if import.state == ImportState::Undone {
+        return Err(UndoError::Undone { id });
+    }
+    if import.kind != "candles" {
+        return Err(UndoError::Kind { id, kind: import.kind });
+    }
+    let changes = view.import_changes(id)?;
+    if changes.is_empty() && import.added + import.replaced > 0 {
+        return Err(UndoError::NotKept { id });
+    }
+    for change in &changes {
+        if let Some(by) = view.changed_since(change)? {
+            let (series, by) = (change.series.clone(), Box::new(by));
+            return Err(UndoError::ChangedSince { series, by });
+        }
+    }
+    Ok((import, changes))
+}
+
+fn runs(change: &ImportChange) -> Vec<Run> {
+    decode_runs(&change.added)
+}
+
+fn replaced(change: &ImportChange) -> Result<Candles, UndoError> {
+    decode_replaced(&change.replaced).map_err(|source| UndoError::Damaged {
+        id: change.import,
+        series: change.series.clone(),
+        source,
+    })
+}
+
+fn take_back(batch: &mut Batch<'_>, venue: &Venue, change: &ImportChange) -> Result<(), UndoError> {
+    let series = &change.series;
+    let window = (change.first, Timestamp(change.last.0 + 1));
+    let now = stored(batch, series, window.0, window.1)?;
+    let differs = || UndoError::Differs { id: change.import, series: series.clone() };
+    let before = before(&now, &runs(change), &replaced(change)?).ok_or_else(differs)?;
+    write(batch, series, window, &before)?;
+    if series.grain == Grain::Minute {
+        let hours = touched_hours(venue, change.first.0..=change.last.0);
+        let mut rolled = stored(batch, series, hours.0, hours.1)?;
+        for grain in Grain::ROLLED_UP {
+            rolled = fold::fold(venue, grain.period(), &rolled)
+                .map_err(|source| UndoError::Overflow { series: series.clone(), source })?;
+            write(batch, &Series { grain, ..series.clone() }, hours, &rolled)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(
+    batch: &mut Batch<'_>,
+    series: &Series,
+    window: (Timestamp, Timestamp),
+    candles: &Candles,
+) -> Result<(), UndoError> {
+    if let Some(write) = replace_window(batch, series, window, candles)? {
+        batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+    }
+    Ok(())
+}
+
+/// The candles of a window as they were before a change. None if they are not as the change left them.
+fn before(now: &Candles, runs: &[Run], replaced: &Candles) -> Option<Candles> {
+    let mut before = Candles::default();
+    let mut old = replaced.iter().peekable();
+    let (mut runs, mut left) = (runs.iter().peekable(), 0);
+    for candle in now.iter() {
+        let at = candle.time.0;
+        if left == 0 {
+            left = runs.next_if(|run| run.first == at).map_or(0, |run| run.rows);
+        }
+        if left > 0 {
+            left -= 1;
+            continue;
+        }
+        match old.next_if(|old| old.time.0 == at) {
+            Some(old) => before.push(old),
+            None => before.push(candle),
+        }
+    }
+    (left == 0 && runs.peek().is_none() && old.peek().is_none()).then_some(before)
+}

@@ -1,0 +1,262 @@
+//! Candles of coarse files (5, 15, 30 and 60 minutes) beside one-minute candles.
+//!
+//! One rule, whatever came in first: in each session of a trading day, the finest candles that are known there answer, alone. So
+//! minutes win, five minutes win over fifteen, nothing is counted twice, and no answer has candles of a grain that its period
+//! is not a multiple of. A session with a single minute is a session of minutes: what its other minutes lack was not traded, or
+//! was not loaded, and coverage says so. The rule looks at whole sessions, so reading takes whole trading days, and as many of
+//! them as hold enough candles.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use market::{Candles, Date, Floors, Grain, Minutes, Period, Session, Slot, Symbol, Timestamp, Venue, fold};
+use store::{Series, SeriesInfo, Snapshot};
+
+use crate::as_of::{AsOf, Edge, Horizon};
+use crate::edge::Sources;
+use crate::error::HistoryError;
+use crate::plan::{Keep, Plan, Rows};
+use crate::read::{interleave, read_lanes};
+
+const ALL: Rows = Rows::Forward(usize::MAX);
+/// How many times as much is read if it was not enough.
+const MORE: usize = 4;
+
+/// A question to which candles of coarse files have something to say.
+#[derive(Debug)]
+pub(crate) struct Mixed<'a> {
+    sources: Sources<'a>,
+    as_of: AsOf,
+    /// Coarse grains with their lanes, finest first.
+    own: Vec<OwnLayer>,
+    edge: Option<Edge>,
+    /// Everything that may be read: from the first candle of any layer to the last that may be known.
+    extent: Range<Timestamp>,
+}
+
+#[derive(Debug)]
+struct OwnLayer {
+    length: Minutes,
+    series: Vec<Series>,
+}
+
+/// A session of a trading day.
+type SessionKey = (Date, Session);
+
+impl<'a> Mixed<'a> {
+    /// `None` if no coarse candles lie where the question looks.
+    pub(crate) fn of(sources: Sources<'a>, as_of: AsOf) -> Result<Option<Mixed<'a>>, HistoryError> {
+        let (plan, venue) = (sources.plan, sources.venue);
+        if plan.sources.is_empty() {
+            return Ok(None);
+        }
+        let all = sources.snapshot.series_of(sources.symbol)?;
+        let wanted = |info: &&SeriesInfo, grain: Grain| {
+            info.series.grain == grain && plan.series.iter().any(|series| series.lane == info.series.lane)
+        };
+        let Horizon { until, edge } = as_of.horizon(venue, plan.period, Floors::NONE);
+        let (mut own, mut coarse): (Vec<OwnLayer>, Vec<&SeriesInfo>) = (Vec::new(), Vec::new());
+        for grain in plan.period.own_sources() {
+            let of_grain: Vec<&SeriesInfo> = all.iter().filter(|info| wanted(info, grain)).collect();
+            if let (Some(length), false) = (grain.length(), of_grain.is_empty()) {
+                own.push(OwnLayer {
+                    length,
+                    series: of_grain.iter().map(|info| info.series.clone()).collect(),
+                });
+                coarse.extend(of_grain);
+            }
+        }
+        let minutes = |info: &&SeriesInfo| wanted(info, Grain::Minute) || wanted(info, plan.period.source());
+        let infos = || coarse.iter().copied().chain(all.iter().filter(minutes));
+        let (Some(first), Some(last)) =
+            (infos().map(|info| info.first).min(), infos().map(|info| info.last).max())
+        else {
+            return Ok(None);
+        };
+        let extent = first..until.min(Timestamp(last.0.saturating_add(1)));
+        let window = within(&plan.sources, &extent);
+        if window.is_empty() {
+            return Ok(None);
+        }
+        let days = whole_days(venue, &window);
+        let is_mixed = coarse.iter().any(|info| info.first < days.end && info.last >= days.start);
+        Ok(is_mixed.then_some(Mixed { sources, as_of, own, edge, extent }))
+    }
+
+    /// The source candles of the plan, at least as many as it keeps, of whatever grains: they have to be folded.
+    pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
+        let plan = self.sources.plan;
+        let whole = within(&plan.sources, &self.extent);
+        let (Keep::First(count) | Keep::Last(count)) = plan.keep;
+        let mut wanted = count;
+        loop {
+            let window = self.window(&whole, wanted)?;
+            let mut candles = self.select(&window)?;
+            let at = |stamp: Timestamp| candles.time.partition_point(|time| *time < stamp.0);
+            let rows = at(window.start)..at(window.end);
+            candles.keep(rows);
+            if window == whole || self.folded(&candles)? >= count {
+                return Ok(candles);
+            }
+            wanted = wanted.saturating_mul(MORE);
+        }
+    }
+
+    /// A part of the window at the end that is wanted, in which some layer has rows for so many candles. It begins and ends with
+    /// a trading day unless the whole window does not.
+    fn window(&self, whole: &Range<Timestamp>, wanted: usize) -> Result<Range<Timestamp>, HistoryError> {
+        let plan = self.sources.plan;
+        let base = (plan.period.source().length(), plan.series.as_slice());
+        let own = self.own.iter().map(|layer| (Some(layer.length), layer.series.as_slice()));
+        let mut ends: Vec<Timestamp> = Vec::new();
+        for (length, series) in std::iter::once(base).chain(own) {
+            let rows = wanted.saturating_mul(rows_a_candle(plan.period, length));
+            for series in series {
+                ends.push(self.enough(series, whole, rows)?);
+            }
+        }
+        let venue = self.sources.venue;
+        Ok(match plan.keep {
+            Keep::Last(_) => {
+                let from = ends.into_iter().max().unwrap_or(whole.start);
+                let days = whole_days(venue, &(from..whole.end));
+                days.start.max(whole.start)..whole.end
+            }
+            Keep::First(_) => {
+                let until = ends.into_iter().min().unwrap_or(whole.end);
+                let days = whole_days(venue, &(whole.start..until));
+                whole.start..days.end.min(whole.end)
+            }
+        })
+    }
+
+    /// How far one has to read in a series for so many rows; to the end of the window if it has fewer.
+    fn enough(
+        &self,
+        series: &Series,
+        whole: &Range<Timestamp>,
+        rows: usize,
+    ) -> Result<Timestamp, HistoryError> {
+        let snapshot = self.sources.snapshot;
+        let (entries, end) = match self.sources.plan.keep {
+            Keep::Last(_) => (snapshot.blocks_back(series, whole.end, rows)?, whole.start),
+            Keep::First(_) => (snapshot.blocks_forward(series, whole.start, rows)?, whole.end),
+        };
+        let found: usize = entries.iter().map(|entry| entry.rows as usize).sum();
+        if found < rows {
+            return Ok(end);
+        }
+        let reached = match self.sources.plan.keep {
+            Keep::Last(_) => entries.first().map(|entry| entry.first.max(whole.start)),
+            Keep::First(_) => {
+                entries.last().map(|entry| Timestamp(entry.last.0.saturating_add(1)).min(whole.end))
+            }
+        };
+        Ok(reached.unwrap_or(end))
+    }
+
+    /// The candles that answer in the whole trading days around a window.
+    fn select(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
+        let venue = self.sources.venue;
+        let days = within(&whole_days(venue, window), &self.extent);
+        let minutes = self.minutes(&days)?;
+        let mut taken = Taken::new(venue);
+        taken.add(&minutes);
+        let mut chosen = minutes;
+        for layer in &self.own {
+            let mut candles = read_lanes(self.sources.snapshot, &layer.series, days.clone(), ALL)?;
+            self.as_of.hide_running(venue, layer.length, &mut candles);
+            let free = taken.free(&candles);
+            taken.add(&free);
+            chosen = if chosen.is_empty() { free } else { interleave(&chosen, &free) };
+        }
+        Ok(chosen)
+    }
+
+    /// One-minute candles, or what is rolled up from them where it is finished.
+    fn minutes(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
+        let edge = self.edge.clone().filter(|edge| edge.from < window.end);
+        let Sources { snapshot, venue, symbol, plan } = self.sources;
+        let plan = Plan { sources: window.clone(), edge, rows: ALL, ..plan.clone() };
+        Sources { snapshot, venue, symbol, plan: &plan }.read()
+    }
+
+    /// How many candles of the plan's stamps come of these.
+    fn folded(&self, candles: &Candles) -> Result<usize, HistoryError> {
+        let Sources { venue, symbol, plan, .. } = self.sources;
+        let folded = fold::fold(venue, plan.period, candles)
+            .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
+        let at = |stamp: Timestamp| folded.time.partition_point(|time| *time < stamp.0);
+        Ok(at(plan.stamps.end).saturating_sub(at(plan.stamps.start)))
+    }
+}
+
+/// Sessions that have their candles.
+pub(crate) struct Taken<'a> {
+    venue: &'a Venue,
+    keys: BTreeSet<SessionKey>,
+}
+
+impl<'a> Taken<'a> {
+    pub(crate) fn new(venue: &'a Venue) -> Taken<'a> {
+        Taken { venue, keys: BTreeSet::new() }
+    }
+
+    pub(crate) fn add(&mut self, candles: &Candles) {
+        let mut slot = None;
+        for time in &candles.time {
+            let before = slot;
+            if let Some(key) = self.key(*time, &mut slot)
+                && slot != before
+            {
+                self.keys.insert(key);
+            }
+        }
+    }
+
+    /// The candles of sessions that have none so far. What lies in no session is in no candle.
+    pub(crate) fn free(&self, candles: &Candles) -> Candles {
+        let mut slot = None;
+        candles
+            .iter()
+            .filter(|candle| self.key(candle.time.0, &mut slot).is_some_and(|key| !self.keys.contains(&key)))
+            .collect()
+    }
+
+    /// The session of a stamp; neighbours mostly share their segment.
+    fn key(&self, time: i64, slot: &mut Option<Slot>) -> Option<SessionKey> {
+        let at = Timestamp(time);
+        if !slot.is_some_and(|slot| slot.holds(at)) {
+            *slot = self.venue.slot(at);
+        }
+        slot.map(|slot| (slot.day, slot.segment.session))
+    }
+}
+
+/// How many candles of a length one candle of a period is made of, at most.
+fn rows_a_candle(period: Period, length: Option<Minutes>) -> usize {
+    match (period, length) {
+        (Period::Clock(minutes), Some(length)) => usize::from(minutes.get() / length.get().max(1)) + 1,
+        _ => 1,
+    }
+}
+
+fn within(window: &Range<Timestamp>, bounds: &Range<Timestamp>) -> Range<Timestamp> {
+    let start = window.start.max(bounds.start);
+    start..window.end.min(bounds.end).max(start)
+}
+
+/// A window that has every trading day whole of which it has a part: an evening may belong to the day after it, and a night to
+/// the evening before.
+fn whole_days(venue: &Venue, window: &Range<Timestamp>) -> Range<Timestamp> {
+    let zone = venue.zone();
+    let first = zone.date(window.start);
+    let last = zone.date(window.end);
+    let after = |date: Date| date.tomorrow().unwrap_or(date);
+    zone.midnight(first.yesterday().unwrap_or(first))..zone.midnight(after(after(last)))
+}
+
+/// Whether a security has candles of coarse files.
+pub(crate) fn has_own(snapshot: &Snapshot<'_>, symbol: &Symbol) -> Result<bool, HistoryError> {
+    Ok(snapshot.series_of(symbol)?.iter().any(|info| info.series.grain.is_own()))
+}

@@ -1,0 +1,44 @@
+//! Which periods a security has candles of.
+
+use market::{Floors, Grain, Period, Symbol, Venue};
+use store::{Lane, Reader, SeriesInfo};
+
+use crate::as_of::AsOf;
+use crate::error::HistoryError;
+use crate::read::History;
+
+impl History {
+    /// The periods that a security has any candle of, shortest first. Every minute period comes of minutes, coarse files answer
+    /// their own period and its multiples, and days are data of their own. An option has none that are served.
+    pub fn periods(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<Vec<Period>, HistoryError> {
+        if symbol.is_us_option() {
+            return Ok(Vec::new());
+        }
+        let venue = self.venue(symbol);
+        let mut known = reader.snapshot()?.series_of(symbol)?;
+        known.retain(|info| as_of.shows(venue, info));
+        let has = |period: &Period| known.iter().any(|info| makes(venue, *period, info, as_of));
+        Ok(Period::all().filter(has).collect())
+    }
+}
+
+/// Whether candles of a period come of a series.
+pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> bool {
+    let grain = info.series.grain;
+    if period.is_clock() {
+        return grain == Grain::Minute || period.own_sources().any(|own| own == grain);
+    }
+    if grain == Grain::Day {
+        return true;
+    }
+    // Days are made of minutes while they form, and until their daily candles come.
+    let edge = as_of.horizon(venue, period, Floors::NONE).edge;
+    grain == Grain::Minute
+        && info.series.lane == Lane::Regular
+        && edge.is_some_and(|edge| info.first < edge.minutes.end && info.last >= edge.minutes.start)
+}

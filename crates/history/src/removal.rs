@@ -1,0 +1,121 @@
+//! Taking everything that is stored of a symbol, or its candles of one period, out of the store.
+
+use market::{Grain, Period, Symbol, Timestamp, Venues};
+use store::{
+    ImportProgress, ImportSource, ImportState, NewImport, SeriesInfo, Store, StoreError, TradeSource, View,
+};
+
+use crate::adjustment;
+
+/// What is to be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    pub symbol: Symbol,
+    /// Of the candles alone; none for all there is: candles, trades, corporate actions, margin factors and the security itself.
+    pub period: Option<Period>,
+    /// What is rolled up from others goes with them.
+    pub series: Vec<SeriesInfo>,
+    pub trade_days: u64,
+    pub trades: u64,
+    pub actions: u64,
+    /// Files that the candles came from, and from which they can be imported again where they still are.
+    pub sources: Vec<ImportSource>,
+    pub trade_sources: Vec<TradeSource>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RemovalError {
+    #[error("nothing is stored of {0}")]
+    Unknown(Symbol),
+    #[error("no {period} candles are stored of {symbol} as such: what is made of others goes with them")]
+    NoSuchPeriod { symbol: Symbol, period: Period },
+    #[error("the store has changed meanwhile: look again at what would be removed")]
+    Meanwhile,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What removing a symbol would remove. Changes nothing.
+pub fn plan_removal(view: &View, symbol: &Symbol, period: Option<Period>) -> Result<Removal, RemovalError> {
+    if view.security(symbol)?.is_none() {
+        return Err(RemovalError::Unknown(symbol.clone()));
+    }
+    let mut series = view.series_of(symbol)?;
+    series.retain(|info| period.is_none_or(|period| belongs(info.series.grain, period)));
+    if let Some(period) = period.filter(|_| series.is_empty()) {
+        return Err(RemovalError::NoSuchPeriod { symbol: symbol.clone(), period });
+    }
+    let mut sources = view.import_sources(symbol)?;
+    sources.retain(|source| series.iter().any(|info| info.series == source.series));
+    let is_whole = period.is_none();
+    let days = if is_whole { view.trade_days(symbol)? } else { Vec::new() };
+    Ok(Removal {
+        symbol: symbol.clone(),
+        period,
+        series,
+        trade_days: days.len() as u64,
+        trades: days.iter().map(|day| day.rows).sum(),
+        actions: if is_whole { view.actions(symbol)?.len() as u64 } else { 0 },
+        sources,
+        trade_sources: if is_whole { view.trade_sources(symbol)? } else { Vec::new() },
+    })
+}
+
+/// Whether candles of a grain are those of a period, or are rolled up from them.
+fn belongs(grain: Grain, period: Period) -> bool {
+    let is_rolled_up = Grain::ROLLED_UP.contains(&grain);
+    if is_rolled_up { period == Period::MINUTE } else { grain.period() == period }
+}
+
+/// Removes what `planned` tells about, if that is still all there is, and enters it in the ledger.
+pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp) -> Result<(), RemovalError> {
+    let mut writer = store.writer()?;
+    let mut batch = writer.begin()?;
+    if plan_removal(&batch, &planned.symbol, planned.period)? != *planned {
+        return Err(RemovalError::Meanwhile);
+    }
+    for info in &planned.series {
+        batch.remove_series(&info.series)?;
+    }
+    if planned.period.is_none() {
+        batch.remove_trades(&planned.symbol)?;
+        batch.remove_security(&planned.symbol)?;
+    }
+    let id = batch.start_import(&NewImport {
+        file: planned.symbol.to_string(),
+        digest: [0; 32],
+        bytes: 0,
+        kind: "removal".to_owned(),
+        options: planned.period.map(|period| format!("period={period}")).unwrap_or_default(),
+        started_at: now,
+    })?;
+    let progress = ImportProgress {
+        state: ImportState::Done,
+        rows_read: 0,
+        rows_done: 0,
+        added: 0,
+        replaced: 0,
+        unchanged: 0,
+        quarantined: 0,
+        message: Some(planned.message()),
+    };
+    batch.checkpoint_import(id, &progress, now)?;
+    adjustment::keep_all(&mut batch, venues)?;
+    Ok(batch.commit()?)
+}
+
+impl Removal {
+    /// Candles, without those that are rolled up.
+    pub fn candles(&self) -> u64 {
+        let own = self.series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
+        own.map(|info| info.rows).sum()
+    }
+
+    /// For the ledger.
+    fn message(&self) -> String {
+        let mut parts = vec![format!("{} candles", self.candles())];
+        parts.extend((self.trades > 0).then(|| format!("{} trades", self.trades)));
+        parts.extend((self.actions > 0).then(|| format!("{} corporate actions", self.actions)));
+        format!("removed: {}", parts.join(", "))
+    }
+}

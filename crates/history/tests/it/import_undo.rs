@@ -1,0 +1,213 @@
+//! Undoing imports, removing symbols, and what an import would do.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use history::import::{Options, Outcome, Sizes, Undo, UndoError, plan_undo, preview, undo};
+use history::{RemovalError, plan_removal, remove};
+use market::{Grain, Period, Timestamp};
+use store::{ImportId, ImportState};
+
+use crate::common::{Shop, symbol, venues};
+
+const SMALL: Sizes = Sizes { flush_rows: 7, block_rows: 5 };
+
+fn minutes(closes: impl Iterator<Item = (u32, u32)>) -> String {
+    let rows = closes.map(|(minute, close)| {
+        let (hour, minute) = (9 + (30 + minute) / 60, (30 + minute) % 60);
+        format!("700.HK,2024-01-02 {hour:02}:{minute:02},{close},{close},{close},{close},10\n")
+    });
+    format!("symbol,time,open,high,low,close,volume\n{}", rows.collect::<String>())
+}
+
+/// Lets a file replace what it likes, and says what its rows are, however far they are apart.
+fn options(period: Grain) -> Options {
+    let read = files::ReadOptions { period: Some(period), ..Default::default() };
+    Options { read, replace: true, ..Options::default() }
+}
+
+fn import_as(shop: &Shop, name: &str, text: &str, period: Grain) -> ImportId {
+    let path = shop.file(name, text);
+    let reports = shop.import_with(&[path], &options(period), SMALL, &AtomicBool::new(false));
+    assert_eq!(reports[0].outcome, Outcome::Imported, "{reports:?}");
+    reports[0].import.unwrap()
+}
+
+fn import(shop: &Shop, name: &str, text: &str) -> ImportId {
+    import_as(shop, name, text, Grain::Minute)
+}
+
+fn planned(shop: &Shop, id: ImportId) -> Result<Undo, UndoError> {
+    plan_undo(&shop.store.reader().unwrap().snapshot().unwrap(), id)
+}
+
+fn undone(shop: &Shop, id: ImportId) -> Undo {
+    let plan = planned(shop, id).unwrap();
+    undo(&shop.store, venues(), &plan).unwrap();
+    plan
+}
+
+#[test]
+fn undoing_brings_back_what_was_replaced_and_takes_away_what_was_added() {
+    let shop = Shop::new();
+    // Every other minute; then all of them, with some of the old ones changed.
+    import(&shop, "a.csv", &minutes((0..80).step_by(2).map(|minute| (minute, 100))));
+    let before = shop.content();
+    let all = (0..100).map(|minute| (minute, if minute % 8 == 0 { 101 } else { 100 }));
+    let id = import(&shop, "b.csv", &minutes(all));
+    assert_ne!(shop.content(), before);
+    let plan = undone(&shop, id);
+    assert_eq!((plan.removed(), plan.restored()), (60, 10));
+    // Minutes and what is rolled up from them, to the last candle.
+    assert_eq!(shop.content(), before);
+    let entry = shop.imports().pop().unwrap();
+    assert_eq!((entry.state, entry.rows_done), (ImportState::Undone, 0));
+    assert!(entry.message.unwrap().contains("60 candles removed, 10"));
+    assert!(matches!(planned(&shop, id), Err(UndoError::Undone { .. })));
+    // The same file goes in again from its beginning, because the ledger has it as undone.
+    let again = shop.import_with(
+        &[shop.folder.path().join("b.csv")],
+        &options(Grain::Minute),
+        SMALL,
+        &AtomicBool::new(false),
+    );
+    assert_eq!((again[0].added, again[0].replaced), (60, 10), "{again:?}");
+}
+
+#[test]
+fn an_import_that_a_later_one_has_changed_waits_for_its_turn() {
+    let shop = Shop::new();
+    let first = import(&shop, "a.csv", &minutes((0..20).map(|minute| (minute, 100))));
+    let second = import(&shop, "b.csv", &minutes((10..30).map(|minute| (minute, 101))));
+    let refused = planned(&shop, first).unwrap_err();
+    let UndoError::ChangedSince { by, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(by.id, second);
+    assert!(refused.to_string().contains("--undo 2"), "{refused}");
+    undone(&shop, second);
+    undone(&shop, first);
+    // Nothing is left, not even the security that the import made in passing.
+    assert_eq!(shop.content(), []);
+    assert_eq!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap(), []);
+}
+
+#[test]
+fn a_plan_is_carried_out_only_while_it_holds() {
+    let shop = Shop::new();
+    let first = import(&shop, "a.csv", &minutes((0..20).map(|minute| (minute, 100))));
+    let plan = planned(&shop, first).unwrap();
+    let second = import(&shop, "b.csv", &minutes((0..5).map(|minute| (minute, 99))));
+    let refused = undo(&shop.store, venues(), &plan).unwrap_err();
+    assert!(matches!(refused, UndoError::ChangedSince { .. }), "{refused}");
+    let removal = plan_removal(&shop.store.reader().unwrap().snapshot().unwrap(), &symbol("700.HK"), None);
+    let removal = removal.unwrap();
+    undone(&shop, second);
+    let refused = remove(&shop.store, venues(), &removal, Timestamp(5)).unwrap_err();
+    assert!(matches!(refused, RemovalError::Meanwhile), "{refused}");
+    assert!(!shop.content().is_empty());
+}
+
+#[test]
+fn what_is_no_import_of_candles_is_not_undone() {
+    let shop = Shop::new();
+    assert!(matches!(planned(&shop, ImportId(7)), Err(UndoError::Unknown { .. })));
+    shop.import(&[shop.file("names.csv", "symbol,name_en\n700.HK,TENCENT\n")]);
+    let refused = planned(&shop, shop.imports()[0].id).unwrap_err();
+    assert!(matches!(&refused, UndoError::Kind { kind, .. } if kind == "securities"), "{refused}");
+}
+
+#[test]
+fn a_symbol_goes_with_all_it_has_or_by_period_and_the_ledger_says_so() {
+    let shop = Shop::new();
+    import(&shop, "m.csv", &minutes((0..20).map(|minute| (minute, 100))));
+    let days =
+        "symbol,time,open,high,low,close,volume\n700.HK,2024-01-02,1,1,1,1,1\n5.HK,2024-01-02,1,1,1,1,1\n";
+    import_as(&shop, "d.csv", days, Grain::Day);
+    shop.import(&[shop.file("actions.csv", "symbol,ex_date,cash\n700.HK,2024-01-03,1\n")]);
+    let plan = |text: &str, period| {
+        plan_removal(&shop.store.reader().unwrap().snapshot().unwrap(), &symbol(text), period)
+    };
+    assert!(matches!(plan("1.HK", None), Err(RemovalError::Unknown(_))));
+    let week = Some("week".parse::<Period>().unwrap());
+    assert!(matches!(plan("700.HK", week), Err(RemovalError::NoSuchPeriod { .. })));
+    // Minutes, with the quarter hours and hours that are made of them.
+    let minutes = plan("700.HK", Some(Period::MINUTE)).unwrap();
+    assert_eq!((minutes.candles(), minutes.series.len()), (20, 3));
+    remove(&shop.store, venues(), &minutes, Timestamp(5)).unwrap();
+    let left: Vec<String> = shop.content().into_iter().map(|(series, _)| series).collect();
+    assert_eq!(left, ["5.HK/1d", "700.HK/1d"]);
+    let whole = plan("700.HK", None).unwrap();
+    assert_eq!((whole.candles(), whole.actions, whole.sources.len()), (1, 1, 1));
+    remove(&shop.store, venues(), &whole, Timestamp(6)).unwrap();
+    let mut reader = shop.store.reader().unwrap();
+    assert!(reader.snapshot().unwrap().security(&symbol("700.HK")).unwrap().is_none());
+    let entry = shop.imports().pop().unwrap();
+    assert_eq!((entry.kind.as_str(), entry.file.as_str()), ("removal", "700.HK"));
+    assert_eq!(entry.message.as_deref(), Some("removed: 1 candles, 1 corporate actions"));
+    assert_eq!(reader.check_tables(store::Depth::Full).unwrap(), []);
+    // What was removed comes back from its file.
+    let again = Options { again: true, ..Options::default() };
+    let path = shop.folder.path().join("m.csv");
+    shop.import_with(&[path], &again, Sizes::default(), &AtomicBool::new(false));
+    assert_eq!(shop.stored("700.HK/1m").len(), 20);
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
+    let shop = Shop::new();
+    import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
+    let before = (shop.content(), shop.imports().len());
+    let path = shop.file("b.csv", minutes((5..15).map(|minute| (minute, 101))));
+    let check = |store, options: &Options| {
+        let stop = AtomicBool::new(false);
+        preview(store, venues(), options, 3, &stop, std::slice::from_ref(&path)).unwrap().remove(0)
+    };
+    let report = check(Some(&shop.store), &Options { replace: true, ..Options::default() });
+    assert_eq!(report.outcome, Outcome::Checked);
+    assert_eq!((report.rows, report.added, report.replaced, report.unchanged), (10, 5, 5, 0));
+    assert_eq!(report.first_rows.len(), 3);
+    assert_eq!(report.first_rows[0].1.time, Timestamp(1_704_159_300));
+    assert_eq!(report.range, Some((Timestamp(1_704_159_300), Timestamp(1_704_159_840))));
+    assert_eq!(report.import, None);
+    // A store that is not there yet has nothing to replace.
+    assert_eq!(check(None, &Options::default()).added, 10);
+    assert_eq!((shop.content(), shop.imports().len()), before);
+}
+
+/// Every example of the documents goes in; what the commands there pass beside the file is said here.
+#[test]
+fn the_examples_of_the_documents_are_imported() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../files/tests/examples");
+    let of =
+        |symbol: &str| files::ReadOptions { symbol: Some(symbol.parse().unwrap()), ..Default::default() };
+    let region = files::ReadOptions { region: Some(market::Region::Us), ..Default::default() };
+    let lots =
+        files::ReadOptions { scale: "volume=100,turnover=1000".parse().unwrap(), ..Default::default() };
+    let plain = files::ReadOptions::default;
+    let examples = [
+        ("us_dates.csv", plain(), 2),
+        ("dollars.csv", plain(), 2),
+        ("no_header.csv", of("AAPL.US"), 2),
+        ("semicolon.csv", of("AAPL.US"), 2),
+        ("wide_yfinance.csv", plain(), 3),
+        ("wide_names.csv", region, 3),
+        ("prices.zip", plain(), 3),
+        ("yfinance.csv", plain(), 2),
+        ("aapl_us_d.csv", plain(), 2),
+        ("alpaca.csv", plain(), 2),
+        ("nasdaq.csv", of("AAPL.US"), 2),
+        ("investing.csv", of("AAPL.US"), 2),
+        ("tushare.csv", lots, 2),
+        ("futu.csv", plain(), 2),
+        ("sdk.csv", plain(), 2),
+        ("duckdb.csv", plain(), 2),
+    ];
+    for (name, read, added) in examples {
+        let (shop, options) = (Shop::new(), Options { read, ..Options::default() });
+        let paths: [PathBuf; 1] = [folder.join(name)];
+        let reports = shop.import_with(&paths, &options, Sizes::default(), &AtomicBool::new(false));
+        let imported = |report: &history::import::Report| report.outcome == Outcome::Imported;
+        assert!(reports.iter().all(imported), "{name}: {reports:?}");
+        assert_eq!(reports.iter().map(|report| report.added).sum::<u64>(), added, "{name}: {reports:?}");
+        assert!(reports.iter().all(|report| report.understood.is_some()), "{name}");
+    }
+}

@@ -1,0 +1,122 @@
+// Other securities beside the one of the view, each as a line, in percent of the first candle that is visible.
+
+import { dateOf } from '../candles.js';
+import { percentChange, signed } from '../decimal.js';
+import { Feed } from '../feed.js';
+
+/** What a candle of two securities has in common: the instant within days, else the date. */
+export const keyOf = (candle, family) => (family === 'clock' ? candle.stamp : dateOf(candle));
+
+/** The candles of another security for each candle of the view; nothing where it has none. */
+export function aligned(candles, others, family) {
+  const found = new Map(others.map((candle) => [keyOf(candle, family), candle]));
+  return candles.map((candle) => found.get(keyOf(candle, family)));
+}
+
+/** By how many percent a security has changed from the first of its candles that is visible to the one that is looked at. */
+export function changeAt(row, from, index) {
+  const first = row.slice(Math.max(from, 0), index + 1).find(Boolean);
+  const last = row[index];
+  const percent = first && last ? percentChange(last.text.close, first.text.close) : undefined;
+  return percent === undefined ? '–' : `${signed(percent)} %`;
+}
+
+export class Compared {
+  constructor(ask, current, onChanged) {
+    Object.assign(this, { ask, current, onChanged, others: new Map() });
+  }
+
+  /** Those of the view, and no others. */
+  show() {
+    const { view, chart } = this.current();
+    const wanted = view.compare && chart.candles.length > 0 ? view.compare.split(',') : [];
+    const question = JSON.stringify([view.symbol, view.period, view.adjust, view.session, view.before]);
+    for (const [symbol, other] of this.others) if (!wanted.includes(symbol) || other.question !== question) this.drop(symbol);
+    for (const symbol of wanted) if (!this.others.has(symbol)) this.add(symbol, question);
+    this.refresh();
+    this.follow();
+  }
+
+  add(symbol, question) {
+    const { view, chart } = this.current();
+    const series = chart.addLine({ lineWidth: 2, crosshairMarkerVisible: false, lastValueVisible: true });
+    const feed = new Feed({ ...view, symbol }, this.ask);
+    const other = { series, feed, question, row: [], refused: undefined, isBusy: false };
+    this.others.set(symbol, other);
+    this.turn(symbol, 'open');
+  }
+
+  drop(symbol) {
+    const { series, feed } = this.others.get(symbol);
+    feed.close();
+    this.current().chart.chart.removeSeries(series);
+    this.others.delete(symbol);
+  }
+
+  /** One page, and whatever is wanted after it. */
+  async turn(symbol, way) {
+    const other = this.others.get(symbol);
+    other.isBusy = true;
+    try {
+      await other.feed[way]();
+    } catch (error) {
+      if (error.name === 'AbortError') return;
+      if (error.name !== 'Refused') throw error;
+      other.refused = error;
+    }
+    other.isBusy = false;
+    if (this.others.get(symbol) !== other) return;
+    this.refresh();
+    this.follow();
+    this.onChanged();
+  }
+
+  /** Another security is asked for as far as the view can be seen, a page at a time. */
+  follow() {
+    const { chart } = this.current();
+    const range = chart.range();
+    if (!range || chart.candles.length === 0) return;
+    const first = chart.candles[Math.max(Math.floor(range.from), 0)] ?? chart.candles[0];
+    const last = chart.candles.at(-1);
+    for (const [symbol, { feed, isBusy, refused, asked }] of this.others) {
+      if (isBusy || refused || feed.candles.length === 0) continue;
+      if (feed.candles[0].stamp > first.stamp && feed.hasOlder) this.turn(symbol, 'older');
+      else if (feed.candles.at(-1).stamp < last.stamp && asked !== last.stamp) {
+        // Once for each new candle of the view: the other may have none.
+        this.others.get(symbol).asked = last.stamp;
+        this.turn(symbol, 'newer');
+      }
+    }
+  }
+
+  /** Lines for the candles that the library has. */
+  refresh() {
+    const { chart, period } = this.current();
+    let number = 0;
+    for (const other of this.others.values()) {
+      // From the end: indicators begin with the first.
+      other.colour = chart.palette[`study-${5 - number}`];
+      number += 1;
+      other.row = aligned(chart.candles, other.feed.candles, period.family);
+      other.series.applyOptions({ color: other.colour });
+      const points = [];
+      for (let at = chart.start; at < chart.end; at += 1) {
+        if (other.row[at]) points.push({ time: chart.candles[at].wall, value: other.row[at].close });
+      }
+      other.series.setData(points);
+    }
+  }
+
+  /** A row of the legend. */
+  legends(index) {
+    const { chart, view } = this.current();
+    // As the library does: from the candle that the left edge cuts.
+    const from = Math.floor(chart.range()?.from ?? 0);
+    if (this.others.size === 0) return [];
+    const values = [...this.others].map(([symbol, { row, colour, refused, isBusy }]) => ({
+      label: symbol, colour, text: refused ? refused.message : isBusy && row.every((one) => !one) ? '…' : changeAt(row, from, index),
+    }));
+    const own = { label: view.symbol, colour: chart.palette.ink, text: changeAt(chart.candles, from, index) };
+    return [{ pane: 0, values: [own, ...values] }];
+  }
+}

@@ -1,0 +1,108 @@
+// What the operator's forms send, and numbers as the operator's pages write them. Nothing here touches the page.
+
+import { ACCOUNT_LIMITS, MARKETS } from '../../served-accounts.js';
+
+/** What an account without limits has. */
+export const UNLIMITED = {
+  quota: String(ACCOUNT_LIMITS.quota),
+  rate: 'unlimited',
+  connections: String(ACCOUNT_LIMITS.connections),
+  floors: 'none',
+};
+
+/** How an account is named in an address: browsers take a part of dots alone out of it, so that such a name needs its number. */
+export const referenceOf = ({ account, account_id: id }) => (/^\.{1,2}$/.test(account) ? String(id) : account);
+
+export const accountPath = (reference, rest = '') => `/v1/admin/accounts/${encodeURIComponent(reference)}${rest}`;
+
+/** The terms of an account as the fields of its form. */
+export const fieldsOf = ({ level, quota, rate, connections, floors, read_only: readOnly, api_date: apiDate }) => ({
+  level: level === null ? '' : String(level),
+  quota: quota === null ? '' : String(quota),
+  rate,
+  connections: String(connections),
+  floors: floors ?? '',
+  read_only: readOnly,
+  api_date: apiDate ?? '',
+});
+
+const number = (text) => (text === '' ? null : Number(text));
+const words = (text) => (text === '' ? null : text);
+const READ = { level: number, quota: number, rate: words, connections: Number, floors: words, read_only: Boolean, api_date: words };
+
+/** The fields that differ, as they are sent. One that was emptied goes back to what everybody has. */
+export function termsChange(before, after) {
+  const change = {};
+  for (const [name, read] of Object.entries(READ)) {
+    const value = typeof after[name] === 'string' ? after[name].trim() : after[name];
+    // A number of connections cannot go back to anything: an account always has one.
+    if (value === before[name] || (name === 'connections' && value === '')) continue;
+    change[name] = read(value);
+  }
+  return change;
+}
+
+/** The change that takes another one back. */
+export const undoOf = (terms, change) => Object.fromEntries(Object.keys(change).map((name) => [name, terms[name]]));
+
+/** The terms that a new account has without a word about them, as fields. */
+const USUAL = { level: '', quota: '', rate: '', connections: '', floors: '', read_only: false, api_date: '' };
+
+/** `packages` are those that are ticked; the markets are what everybody gets, and are not said. */
+export function newAccount({ name, role, region, packages, ...terms }) {
+  const change = termsChange(USUAL, { ...USUAL, ...terms });
+  const isUsual = packages.length === MARKETS.length && MARKETS.every((market) => packages.includes(market));
+  return {
+    name: name.trim(),
+    ...(role !== 'user' && { role }),
+    ...(region !== 'ap' && { region }),
+    ...(!isUsual && { packages }),
+    ...(Object.keys(change).length > 0 && { terms: change }),
+  };
+}
+
+/** Lines for a shell, as `chandler account create` prints them. `url` is where the server is. */
+export function exportsOf(url, { app_key: key, app_secret: secret, access_token: token }) {
+  const socket = `${url.replace(/^http/, 'ws')}/v2`;
+  const values = { APP_KEY: key, APP_SECRET: secret, ACCESS_TOKEN: token, HTTP_URL: url, QUOTE_WS_URL: socket, TRADE_WS_URL: socket };
+  const lines = (prefix) => Object.entries(values).map(([name, value]) => `export ${prefix}_${name}='${value}'`);
+  return [...lines('LONGBRIDGE'), ...lines('LONGPORT')].join('\n');
+}
+
+/** What is asked of the audit: the filters that are filled in, and the row to go on before. */
+export function auditAsked(search, limit) {
+  const given = new URLSearchParams(search);
+  const asked = ['account', 'event', 'since', 'before'].map((name) => [name, (given.get(name) ?? '').trim()]);
+  return new URLSearchParams([...asked.filter(([, value]) => value !== ''), ['limit', String(limit)]]);
+}
+
+const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `1.5 GiB`; a dash for what is not known. */
+export function bytesText(bytes) {
+  if (bytes === null || bytes === undefined) return '–';
+  let [size, step] = [bytes, 0];
+  while (size >= 1024 && step < SIZES.length - 1) [size, step] = [size / 1024, step + 1];
+  return `${step === 0 ? size : size.toFixed(size >= 100 ? 0 : 1)} ${SIZES[step]}`;
+}
+
+/** The two largest units of a time, as `[[3, 'd'], [4, 'h']]`. */
+export function spanOf(seconds) {
+  const units = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+    ['s', 1],
+  ];
+  let left = Math.max(Math.floor(seconds), 0);
+  const parts = [];
+  for (const [unit, size] of units) {
+    const many = Math.floor(left / size);
+    left -= many * size;
+    if (many > 0 || (unit === 's' && parts.length === 0)) parts.push([many, unit]);
+  }
+  return parts.slice(0, 2);
+}
+
+/** A part of a whole in percent, with a decimal; a dash where there is no whole. */
+export const shareText = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–');

@@ -1,0 +1,78 @@
+// Which securities a page lists: a search, a market, an order. The address of the page names them.
+
+import { addressOf } from '../base.js';
+import { el } from '../dom.js';
+import { phrase } from '../phrases/desk.js';
+import { REGIONS } from '../served-markets.js';
+
+const MARKETS = [...new Set(Object.values(REGIONS).map(({ market }) => market))];
+const ORDERS = { '': 'by_symbol', worst: 'worst_first' };
+const PAUSE_MS = 150;
+// What the server takes.
+const QUERY_MAX = 64;
+
+/** What an address asks for; what it does not know is left out. */
+export function filterOf(search) {
+  const asked = new URLSearchParams(search);
+  const market = (asked.get('market') ?? '').toUpperCase();
+  return {
+    query: (asked.get('query') ?? '').trim().slice(0, QUERY_MAX),
+    market: MARKETS.includes(market) ? market : '',
+    order: asked.get('order') === 'worst' ? 'worst' : '',
+  };
+}
+
+/** The filter and more as the query of an address, without what is empty. */
+export function queryOf(filter, more = {}) {
+  return new URLSearchParams(Object.entries({ ...filter, ...more }).filter(([, value]) => value)).toString();
+}
+
+/** The address of a page with a filter. */
+export const pageWith = (path, filter, more) => {
+  const query = queryOf(filter, more);
+  return addressOf(query ? `${path}?${query}` : path);
+};
+
+/** The form; `onChange` gets a filter when somebody has stopped typing or has chosen. */
+export function filterForm(filter, onChange) {
+  const query = el('input', {
+    type: 'search',
+    name: 'query',
+    value: filter.query,
+    maxlength: QUERY_MAX,
+    placeholder: phrase('find'),
+    'aria-label': phrase('find'),
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
+  const choice = (name, label, options) =>
+    el(
+      'select',
+      { name, 'aria-label': phrase(label) },
+      options.map(([value, words]) => el('option', { value, selected: value === filter[name] }, words)),
+    );
+  const market = choice('market', 'market', [['', phrase('all_markets')], ...MARKETS.map((name) => [name, name])]);
+  const order = choice('order', 'order', Object.entries(ORDERS).map(([value, key]) => [value, phrase(key)]));
+  let timer;
+  let before = queryOf(filter);
+  const change = () => {
+    clearTimeout(timer);
+    const now = { query: query.value.trim(), market: market.value, order: order.value };
+    if (queryOf(now) === before) return;
+    before = queryOf(now);
+    onChange(now);
+  };
+  query.addEventListener('input', (event) => {
+    clearTimeout(timer);
+    // What an input method is still composing is not what somebody looks for.
+    if (!event.isComposing) timer = setTimeout(change, PAUSE_MS);
+  });
+  query.addEventListener('compositionend', change);
+  for (const select of [market, order]) select.addEventListener('change', change);
+  const form = el('form', { class: 'row filter', role: 'search' }, query, market, order);
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    change();
+  });
+  return form;
+}

@@ -1,0 +1,46 @@
+// What indicators, comparison, copying and saving say.
+
+import { phrasesOf } from '../phrase.js';
+
+export const phrase = phrasesOf({
+  studies: ['Indicators', '指标', '指標'],
+  studies_none: ['None', '全部关闭', '全部關閉'],
+  studies_hint: [
+    'Numbers are candles, several with commas between them. The address keeps them.',
+    '数字为K线根数，多个以逗号分隔；设置保存在网址中。',
+    '數字為K線根數，多個以逗號分隔；設定保存在網址中。',
+  ],
+  ma: ['MA, moving average', 'MA 均线', 'MA 移動平均線'],
+  ema: ['EMA, exponential average', 'EMA 指数均线', 'EMA 指數平均線'],
+  boll: ['BOLL, Bollinger bands', 'BOLL 布林带', 'BOLL 保歷加通道'],
+  macd: ['MACD', 'MACD', 'MACD'],
+  rsi: ['RSI, relative strength', 'RSI 相对强弱', 'RSI 相對強弱'],
+  kdj: ['KDJ, stochastic', 'KDJ 随机指标', 'KDJ 隨機指標'],
+  ma_rule: ['one to five different lengths, 1 to 500', '一至五个不同的周期，1 至 500', '一至五個不同的週期，1 至 500'],
+  ema_rule: ['one to five different lengths, 1 to 500', '一至五个不同的周期，1 至 500', '一至五個不同的週期，1 至 500'],
+  boll_rule: ['a length of 2 to 500 and a width of 0.1 to 10', '周期 2 至 500，宽度 0.1 至 10', '週期 2 至 500，寬度 0.1 至 10'],
+  macd_rule: ['a quick, a slower and a signal length, 1 to 500', '快、慢（较大）与信号周期，1 至 500', '快、慢（較大）與訊號週期，1 至 500'],
+  rsi_rule: ['one to three different lengths, 2 to 500', '一至三个不同的周期，2 至 500', '一至三個不同的週期，2 至 500'],
+  kdj_rule: ['a length and two smoothings, 1 to 500', '周期与两个平滑值，1 至 500', '週期與兩個平滑值，1 至 500'],
+  numbers_of: ['Numbers of {0}', '{0} 的参数', '{0} 的參數'],
+  wrong: ['It takes {0}.', '应为{0}。', '應為{0}。'],
+  done: ['Done', '完成', '完成'],
+  compare: ['Compare', '对比', '對比'],
+  compare_with: ['Code or name', '代码或名称', '代碼或名稱'],
+  compare_without: ['Without {0}', '移除 {0}', '移除 {0}'],
+  compare_full: ['Up to {0} can be compared at once.', '最多同时对比 {0} 只。', '最多同時對比 {0} 隻。'],
+  compare_wrong: ['“{0}” cannot be compared here.', '“{0}”无法对比。', '「{0}」無法對比。'],
+  compare_hint: [
+    'Up to {0}, in percent of the first candle that is visible. Each counts as a security of the quota.',
+    '最多 {0} 只，以可见首根为基准的涨跌幅。每只计入额度。',
+    '最多 {0} 隻，以可見首根為基準的升跌幅。每隻計入額度。',
+  ],
+  save: ['Copy and save', '复制与保存', '複製與儲存'],
+  copy: ['Copy', '复制', '複製'],
+  copy_as: ['Copy as {0}', '复制为 {0}', '複製為 {0}'],
+  copied: ['Copied.', '已复制。', '已複製。'],
+  select: ['Selected: copy it with the browser.', '已选中，请用浏览器复制。', '已選取，請用瀏覽器複製。'],
+  saved: ['{0} candles in the file.', '文件含 {0} 根K线。', '檔案含 {0} 根K線。'],
+  forward: ['adjusted', '前复权', '前復權'],
+  none: ['as traded', '不复权', '不復權'],
+});

@@ -1,0 +1,44 @@
+// A range of the view on the screen: shown as far as it is loaded, and loaded as far as it goes.
+
+import { startOfRange } from './ranges.js';
+
+/** Pages that a range may ask for beyond the first. */
+const PAGES_MAX = 5;
+
+export class Ranged {
+  /** `now` tells view, feed and chart. */
+  constructor(now, pager) {
+    Object.assign(this, { now, pager, fitted: undefined });
+  }
+
+  /** From the first candle of the range on, as far as it is loaded. Whether it is. */
+  fit() {
+    const { view, feed, chart } = this.now();
+    const at = startOfRange(view.range, feed.candles);
+    chart.fitFrom(at);
+    this.fitted = this.span();
+    return at > 0 || !feed.hasOlder;
+  }
+
+  async reach() {
+    const before = this.now();
+    for (let page = 0; page < PAGES_MAX && !this.fit(); page += 1) {
+      const hasCome = await this.pager.older();
+      const { view, feed } = this.now();
+      if (!hasCome || feed !== before.feed || view.range !== before.view.range) return;
+    }
+  }
+
+  /** Whether the reader has moved or zoomed since the range was shown. */
+  isElsewhere() {
+    const { width, end } = this.span();
+    return Math.abs(width - this.fitted.width) > 1.5 || Math.abs(end - this.fitted.end) > 1.5;
+  }
+
+  /** What is visible, measured from the newest candle, which stays the newest while older ones come. */
+  span() {
+    const { feed, chart } = this.now();
+    const { from, to } = chart.range();
+    return { width: to - from, end: feed.candles.length - to };
+  }
+}

@@ -1,0 +1,61 @@
+// The buttons below the chart: how far back it reaches, and the period in which that is worth looking at.
+
+import { dateOf, firstIndex } from './candles.js';
+import { isStored } from './periods.js';
+import { tradingDay } from './shading.js';
+
+const DAYS_ALL = 3;
+const WEEKS_ALL = 15;
+
+/** Periods in the order of preference; the first that is stored is taken. `back` is how far, from the date of the newest candle. */
+export const RANGES = {
+  '1d': { periods: ['1m', '2m', '5m', '10m', '15m', '30m', '60m'], sessions: 1 },
+  '5d': { periods: ['5m', '10m', '15m', '30m', '60m'], sessions: 5 },
+  '1m': { periods: ['30m', '60m', 'day'], months: 1 },
+  '6m': { periods: ['day', '240m', '60m'], months: 6 },
+  ytd: { periods: ['day', '240m', '60m'], isYear: true },
+  '1y': { periods: ['day', '240m'], months: 12 },
+  '5y': { periods: ['week', 'day'], months: 60 },
+  all: { periods: ['month', 'week', 'day', '240m'], isAll: true },
+};
+
+/** The period of a range by the facts of a security; nothing if no period of it has candles. */
+export function periodOfRange(name, facts) {
+  const { periods, isAll } = RANGES[name];
+  if (isAll) {
+    const days = facts?.stored.find(({ period }) => period === 'day');
+    const years = days ? Number(days.last.slice(0, 4)) - Number(days.first.slice(0, 4)) : Infinity;
+    if (years <= DAYS_ALL) return 'day';
+    if (years <= WEEKS_ALL) return 'week';
+  }
+  return periods.find((period) => isStored(period, facts?.periods));
+}
+
+/** The first candle of a range that ends with the newest; 0 also where it begins before the first that is loaded. */
+export function startOfRange(name, candles) {
+  const { sessions, isAll } = RANGES[name];
+  if (isAll || candles.length === 0) return 0;
+  if (sessions) return startOfSessions(candles, sessions);
+  const first = firstDate(name, dateOf(candles.at(-1)));
+  return firstIndex(candles, (candle) => dateOf(candle) >= first);
+}
+
+/** The first candle of the last so many trading days. */
+function startOfSessions(candles, sessions) {
+  let left = sessions;
+  for (let at = candles.length - 1; at > 0; at -= 1) {
+    if (tradingDay(candles[at]) === tradingDay(candles[at - 1])) continue;
+    left -= 1;
+    if (left === 0) return at;
+  }
+  return 0;
+}
+
+/** The day after the same day of an earlier month, or New Year's Day; a month without that day lends its last. */
+export function firstDate(name, last) {
+  const { months, isYear } = RANGES[name];
+  const [year, month, day] = last.split('-').map(Number);
+  if (isYear) return `${year}-01-01`;
+  const days = new Date(Date.UTC(year, month - months, 0)).getUTCDate();
+  return new Date(Date.UTC(year, month - 1 - months, Math.min(day, days) + 1)).toISOString().slice(0, 10);
+}

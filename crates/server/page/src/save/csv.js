@@ -1,0 +1,15 @@
+// Candles as a file that `chandler import` reads back: numbers as they were served, times with the market's offset.
+
+const COLUMNS = ['open', 'high', 'low', 'close', 'volume', 'turnover'];
+
+export function csvOf(symbol, candles) {
+  const lines = candles.map(({ time, text }) => [symbol, time, ...COLUMNS.map((name) => text[name])].join(','));
+  return `${['symbol', 'time', ...COLUMNS].join(',')}\n${lines.map((line) => `${line}\n`).join('')}`;
+}
+
+/** A name for a file that says what is in it. */
+export function fileName({ symbol, period, adjust }, candles, ending) {
+  const date = (candle) => candle.time.slice(0, 10);
+  const basis = adjust === 'forward' ? '-adjusted' : '';
+  return `${symbol}-${period}${basis}-${date(candles[0])}-${date(candles.at(-1))}.${ending}`;
+}

@@ -1,0 +1,66 @@
+// Every indicator of a view as columns, one value for each candle: what is drawn, and what is read as text.
+
+import { bollinger, exponentialAverage, movingAverage, settledAfter } from './averages.js';
+import { macd, relativeStrength, stochastic } from './oscillators.js';
+import { STUDY_NAMES, numbersOf } from './settings.js';
+import { textOf, ticksOf } from './ticks.js';
+
+/** Decimals of indicators from 0 to 100. */
+const SHARE_SCALE = 2;
+
+const exponential = (length) => settledAfter(2, length + 1) + length;
+/** After how many candles what was before the first no longer matters. */
+const SETTLES = {
+  ma: () => 0,
+  ema: (lengths) => Math.max(...lengths.map(exponential)),
+  boll: () => 0,
+  macd: ([, slow, signal]) => exponential(slow) + exponential(signal),
+  rsi: (lengths) => Math.max(...lengths.map((length) => settledAfter(1, length) + length + 1)),
+  kdj: ([length, smoothK, smoothD]) => length + settledAfter(1, smoothK) + settledAfter(1, smoothD),
+};
+
+/** Lines of each indicator; `size` is how many of its units make one of the scale at the right. */
+const LINES = {
+  ma: ({ close, scale }, lengths) => prices(scale, lengths.map((length) => [`MA ${length}`, movingAverage(close, length)])),
+  ema: ({ close, scale }, lengths) => prices(scale, lengths.map((length) => [`EMA ${length}`, exponentialAverage(close, length)])),
+  boll: ({ close, scale }, [length, width]) => {
+    const { middle, upper, lower } = bollinger(close, length, width);
+    return prices(scale, [['MID', middle], ['UP', upper], ['LOW', lower]]);
+  },
+  macd: ({ close, scale }, numbers) => {
+    const { difference, signal, bars } = macd(close, ...numbers);
+    const lines = prices(scale, [['DIF', difference], ['DEA', signal], ['MACD', bars]], 1);
+    lines[2].isBars = true;
+    return lines;
+  },
+  rsi: ({ close }, lengths) => shares(lengths.map((length) => [`RSI ${length}`, relativeStrength(close, length)])),
+  kdj: (ticks, numbers) => {
+    const { k, d, j } = stochastic(ticks, ...numbers);
+    return shares([['K', k], ['D', d], ['J', j]]);
+  },
+};
+
+/** In ticks; as text with some more decimals than prices have, where differences would vanish otherwise. */
+const prices = (scale, columns, more = 0) =>
+  columns.map(([label, values]) => ({ label, values, size: 10 ** scale, textAt: (at) => textOf(values[at] * 10 ** more, scale + more) }));
+
+const shares = (columns) =>
+  columns.map(([label, values]) => ({ label, values, size: 1, textAt: (at) => textOf(values[at] * 10 ** SHARE_SCALE, SHARE_SCALE) }));
+
+/** Candles before the first that is shown without which an indicator of the view would be another. */
+export function settling(view) {
+  const on = STUDY_NAMES.filter((name) => view[name]);
+  return Math.max(0, ...on.map((name) => SETTLES[name](numbersOf(view[name]))));
+}
+
+/** The indicators of a view. Where history goes on before the candles, what depends on that is left out. */
+export function computed(candles, view, reachesBeginning) {
+  const ticks = ticksOf(candles);
+  return STUDY_NAMES.filter((name) => view[name]).map((name) => {
+    const numbers = numbersOf(view[name]);
+    const lines = LINES[name](ticks, numbers);
+    const hidden = reachesBeginning ? 0 : Math.min(SETTLES[name](numbers), candles.length);
+    if (hidden > 0) for (const { values } of lines) values.fill(NaN, 0, hidden);
+    return { name, setting: view[name], lines };
+  });
+}

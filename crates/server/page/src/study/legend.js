@@ -1,0 +1,46 @@
+// What the lines are and what they say at the candle that is looked at: words over the chart, at the top of each pane.
+
+import { el } from '../dom.js';
+
+const TOP = 6;
+
+export class Legend {
+  constructor(chart) {
+    Object.assign(this, { chart, boxes: [], said: '' });
+    this.room = el('div', { class: 'legends', id: 'legends' });
+    chart.container.parentElement.append(this.room);
+    new ResizeObserver(() => this.place()).observe(chart.container);
+  }
+
+  /** Rows of `{ pane, values: [{ label, text, colour }] }`. */
+  show(rows) {
+    const said = JSON.stringify(rows);
+    if (said === this.said) return;
+    this.said = said;
+    const panes = [...new Set(rows.map(({ pane }) => pane))];
+    this.boxes = panes.map((pane) => {
+      const own = rows.filter((row) => row.pane === pane);
+      return { pane, rows: own, box: el('div', { class: 'legend' }, ...own.map(rowElement)) };
+    });
+    this.room.replaceChildren(...this.boxes.map(({ box }) => box));
+    this.place();
+  }
+
+  place() {
+    const heights = this.chart.chart.panes().map((pane) => pane.getHeight());
+    for (const { pane, box } of this.boxes) {
+      // A line is between two panes.
+      const above = heights.slice(0, pane).reduce((sum, height) => sum + height + 1, 0);
+      box.style.top = `${above + TOP}px`;
+    }
+  }
+}
+
+function rowElement({ values }) {
+  const value = ({ label, text, colour }) => {
+    const part = el('span', {}, `${label} `, el('b', {}, text));
+    part.style.color = colour;
+    return part;
+  };
+  return el('p', {}, ...values.map(value));
+}

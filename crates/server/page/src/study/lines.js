@@ -1,0 +1,107 @@
+// Indicators as they are drawn: columns of values, of which only the visible are looked at. The chart library would take a point of its
+// own for each value of each line, which for fifty thousand candles is felt.
+
+const GUIDE_DASH = [4, 4];
+/** The library's number for a logarithmic scale. */
+const LOGARITHMIC = 1;
+
+export class Lines {
+  constructor() {
+    this.shown = { lines: [], start: 0, guides: [], colours: [] };
+    const draw = (target) => this.paint(target);
+    this.views = [{ zOrder: () => 'normal', renderer: () => ({ draw }) }];
+  }
+
+  attached({ chart, series, requestUpdate }) {
+    Object.assign(this, { time: chart.timeScale(), series, requestUpdate });
+  }
+
+  paneViews() {
+    return this.views;
+  }
+
+  /** `lines` have a column each, `start` is the candle that the library counts from. */
+  show(shown) {
+    this.shown = shown;
+    this.requestUpdate?.();
+  }
+
+  /** The scale has room for what is visible. */
+  autoscaleInfo(first, last) {
+    let [low, high] = [Infinity, -Infinity];
+    const { lines, start, guides } = this.shown;
+    for (const { values, size, isBars } of lines) {
+      const end = Math.min(Math.ceil(last) + start, values.length - 1);
+      for (let at = Math.max(Math.floor(first) + start, 0); at <= end; at += 1) {
+        const value = values[at] / size;
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+      if (isBars) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+    }
+    for (const guide of guides) [low, high] = [Math.min(low, guide), Math.max(high, guide)];
+    return low <= high ? { priceRange: { minValue: low, maxValue: high } } : null;
+  }
+
+  paint(target) {
+    const range = this.time?.getVisibleLogicalRange();
+    if (!range) return;
+    const { lines, guides, colours } = this.shown;
+    target.useBitmapCoordinateSpace(({ context, bitmapSize, horizontalPixelRatio: across, verticalPixelRatio: down }) => {
+      const spacing = this.time.options().barSpacing * across;
+      const origin = this.time.logicalToCoordinate(0) * across;
+      const place = { context, range, down, spacing, start: this.shown.start, height: this.heights(), xOf: (logical) => origin + logical * spacing };
+      context.lineWidth = Math.max(1, Math.round(down));
+      context.strokeStyle = colours.line;
+      context.setLineDash(GUIDE_DASH);
+      for (const guide of guides) {
+        const y = Math.round(place.height(guide) * down) + 0.5;
+        context.beginPath();
+        context.moveTo(0, y);
+        context.lineTo(bitmapSize.width, y);
+        context.stroke();
+      }
+      context.setLineDash([]);
+      for (const line of lines) (line.isBars ? paintBars : paintLine)(place, line, colours);
+    });
+  }
+
+  /** From a value to its height. Asked of the library twice, where the scale is even; for each value where it is logarithmic. */
+  heights() {
+    const at = (value) => this.series.priceToCoordinate(value);
+    if (this.series.priceScale().options().mode === LOGARITHMIC) return at;
+    const [zero, one] = [at(0), at(1000)];
+    return zero === null ? () => NaN : (value) => zero + (value * (one - zero)) / 1000;
+  }
+}
+
+/** The values that can be seen, one more at either end. */
+function ends({ range, start }, values) {
+  return { first: Math.max(Math.floor(range.from) - 1 + start, 0), last: Math.min(Math.ceil(range.to) + 1 + start, values.length - 1) };
+}
+
+function paintLine(place, { values, size, colour }) {
+  const { context, down, start, height, xOf } = place;
+  const { first, last } = ends(place, values);
+  context.strokeStyle = colour;
+  context.lineWidth = 1.3 * down;
+  context.lineJoin = 'round';
+  context.beginPath();
+  for (let at = first; at <= last; at += 1) {
+    if (!Number.isNaN(values[at])) context.lineTo(xOf(at - start), height(values[at] / size) * down);
+  }
+  context.stroke();
+}
+
+function paintBars(place, { values, size }, { rise, fall }) {
+  const { context, down, start, spacing, height, xOf } = place;
+  const { first, last } = ends(place, values);
+  const zero = Math.round(height(0) * down);
+  const width = Math.max(1, Math.round(spacing * 0.6));
+  for (let at = first; at <= last; at += 1) {
+    if (Number.isNaN(values[at])) continue;
+    const y = Math.round(height(values[at] / size) * down);
+    context.fillStyle = values[at] >= 0 ? rise : fall;
+    context.fillRect(Math.round(xOf(at - start) - width / 2), Math.min(y, zero), width, Math.max(Math.abs(y - zero), 1));
+  }
+}

@@ -1,0 +1,45 @@
+// The indicators that a chart can have, and their settings as they are in an address: `ma=5,10,20`, `boll=20,2`, `macd=12,26,9`.
+// A setting is text in one spelling, so that two views can be compared; what is reckoned with is `numbersOf` it.
+
+const LENGTH_MAX = 500;
+const LINES_MAX = 5;
+
+const isLength = (number) => Number.isInteger(number) && number >= 1 && number <= LENGTH_MAX;
+/** Several lines of one kind, each by its length. */
+const lengths = (numbers, most = LINES_MAX) => numbers.length <= most && numbers.every(isLength) && new Set(numbers).size === numbers.length;
+
+/** In the order in which they are offered. */
+export const STUDY_NAMES = ['ma', 'ema', 'boll', 'macd', 'rsi', 'kdj'];
+
+/** `isPane` for those with a pane of their own. */
+export const STUDIES = {
+  ma: { usual: '5,10,20', isRight: (numbers) => lengths(numbers) },
+  ema: { usual: '12,26', isRight: (numbers) => lengths(numbers) },
+  boll: {
+    usual: '20,2',
+    isRight: ([length, width, ...more]) => more.length === 0 && isLength(length) && length > 1 && width >= 0.1 && width <= 10 && isTenth(width),
+  },
+  macd: {
+    usual: '12,26,9',
+    isPane: true,
+    isRight: ([fast, slow, signal, ...more]) => more.length === 0 && [fast, slow, signal].every(isLength) && fast < slow,
+  },
+  rsi: { usual: '14', isPane: true, isRight: (numbers) => lengths(numbers, 3) && numbers.every((length) => length > 1) },
+  kdj: { usual: '9,3,3', isPane: true, isRight: (numbers) => numbers.length === 3 && numbers.every(isLength) },
+};
+
+const isTenth = (number) => Math.abs(number * 10 - Math.round(number * 10)) < 1e-9;
+const SETTING = /^\d{1,3}(\.\d)?(,\d{1,3}(\.\d)?)*$/;
+
+/** A setting in its one spelling, from what was typed; nothing if the indicator cannot be reckoned with it. */
+export function settingOf(name, text) {
+  const plain = text.replace(/\s+/g, '').replaceAll('，', ',');
+  if (!SETTING.test(plain)) return undefined;
+  const numbers = numbersOf(plain);
+  return STUDIES[name].isRight(numbers) ? numbers.join(',') : undefined;
+}
+
+export const numbersOf = (setting) => setting.split(',').map(Number);
+
+/** The indicators of a view that have a pane of their own. */
+export const panesOf = (view) => STUDY_NAMES.filter((name) => STUDIES[name].isPane && view[name] !== undefined);

@@ -1,0 +1,85 @@
+// The indicators of the view on the chart: overlays on the prices, and a pane for each of the others.
+
+import { computed, settling } from './compute.js';
+import { Lines } from './lines.js';
+import { STUDIES } from './settings.js';
+
+const COLOURS = 5;
+const GUIDES = { macd: [], rsi: [30, 70], kdj: [20, 80] };
+export class Studies {
+  constructor(current) {
+    Object.assign(this, { current, overlay: undefined, drawn: new WeakMap(), shown: [] });
+  }
+
+  /** Candles before the visible ones without which a line would be another. */
+  settling() {
+    return settling(this.current().view);
+  }
+
+  /** Everything anew, after other candles or other settings. */
+  show() {
+    const { view, feed, chart } = this.current();
+    const start = performance.now();
+    this.shown = chart.candles.length > 0 ? computed(chart.candles, view, feed.reachesBeginning) : [];
+    this.colour();
+    this.refresh();
+    // For the bench.
+    performance.measure('chandler:studies', { start });
+  }
+
+  /** Overlays share the colours; each pane begins with the first. */
+  colour() {
+    const { palette } = this.current().chart;
+    let overlays = 0;
+    for (const { name, lines } of this.shown) {
+      lines.forEach((line, at) => {
+        const isBand = name === 'boll' && at > 0;
+        if (!STUDIES[name].isPane && !isBand) overlays += 1;
+        const number = STUDIES[name].isPane ? at : overlays - 1;
+        line.colour = palette[`study-${(number % COLOURS) + 1}`];
+      });
+    }
+  }
+
+  /** What draws in a pane, by the series of its scale. */
+  linesOf(series) {
+    if (!this.drawn.has(series)) {
+      const lines = new Lines();
+      series.attachPrimitive(lines);
+      this.drawn.set(series, lines);
+    }
+    return this.drawn.get(series);
+  }
+
+  /** The same lines for other candles of the library, or in other colours. */
+  refresh() {
+    const { chart } = this.current();
+    const { start, end, candles, palette } = chart;
+    const colours = { rise: palette['rise-soft'], fall: palette['fall-soft'], line: palette.line };
+    const state = (lines, guides = []) => ({ lines, start, guides, colours });
+    const overlays = this.shown.filter(({ name }) => !STUDIES[name].isPane).flatMap(({ lines }) => lines);
+    if (overlays.length > 0 && !this.overlay) chart.price.attachPrimitive((this.overlay = new Lines()));
+    this.overlay?.show(state(candles.length > 0 ? overlays : []));
+    // A scale is there while its series has a candle to the right of the left edge.
+    const ends = candles.length > 0 ? [...new Set([start, end - 1])] : [];
+    for (const [name, series] of chart.panes) {
+      const { lines } = this.shown.find((study) => study.name === name) ?? { lines: [] };
+      const main = lines[0]?.values;
+      const point = (at) => ({ time: candles[at].wall, value: (main?.[at] || 0) / (lines[0]?.size ?? 1) });
+      series.setData(ends.map(point));
+      this.linesOf(series).show(state(candles.length > 0 ? lines : [], GUIDES[name]));
+    }
+  }
+
+  /** What each indicator says at a candle, by pane: 0 for the prices. */
+  legends(index) {
+    const panes = [...this.current().chart.panes.keys()];
+    return this.shown.map(({ name, setting, lines }) => ({
+      name,
+      setting,
+      // Below the prices and the volume.
+      pane: STUDIES[name].isPane ? panes.indexOf(name) + 2 : 0,
+      values: lines.map(({ label, values, colour, textAt }) => ({ label, colour, text: Number.isNaN(values[index]) || index >= values.length ? '–' : textAt(index) })),
+    }));
+  }
+}

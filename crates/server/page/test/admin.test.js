@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import {
+  UNLIMITED, accountPath, auditAsked, bytesText, exportsOf, fieldsOf, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
+} from '../src/desk/admin/forms.js';
+
+const TERMS = {
+  level: null, quota: null, rate: '60/30', connections: 10, floors: null, read_only: false, api_date: null,
+  text: 'level earned, rate 60/30, connections 10',
+};
+
+test('a form of terms sends what was changed, and what was emptied goes back', () => {
+  const before = fieldsOf(TERMS);
+  assert.deepEqual(termsChange(before, before), {});
+  for (const [field, value, expected] of [
+    ['level', '4', { level: 4 }],
+    ['quota', '0', { quota: 0 }],
+    ['quota', ' 250 ', { quota: 250 }],
+    ['rate', ' unlimited ', { rate: 'unlimited' }],
+    ['rate', '', { rate: null }],
+    ['rate', ' 60/30 ', {}],
+    ['connections', '3', { connections: 3 }],
+    ['connections', '', {}],
+    ['floors', 'none', { floors: 'none' }],
+    ['read_only', true, { read_only: true }],
+    ['api_date', '2024-08-01', { api_date: '2024-08-01' }],
+  ]) assert.deepEqual(termsChange(before, { ...before, [field]: value }), expected, `${field} ${value}`);
+  const set = fieldsOf({ ...TERMS, level: 4, quota: 9, floors: 'none', api_date: '2024-08-01' });
+  const emptied = { ...set, level: '', quota: '', floors: '', api_date: '' };
+  assert.deepEqual(termsChange(set, emptied), { level: null, quota: null, floors: null, api_date: null });
+});
+
+test('lifting all limits is one change, and another takes it back', () => {
+  const before = fieldsOf(TERMS);
+  const change = termsChange(before, { ...before, ...UNLIMITED });
+  assert.deepEqual(change, { quota: 100000, rate: 'unlimited', connections: 1000, floors: 'none' });
+  assert.deepEqual(undoOf(TERMS, change), { quota: null, rate: '60/30', connections: 10, floors: null });
+});
+
+test('a new account says no more than what is different', () => {
+  const plain = { name: ' ann ', role: 'user', region: 'ap', packages: ['SG', 'HK', 'US', 'CN'], level: '', quota: '' };
+  assert.deepEqual(newAccount(plain), { name: 'ann' });
+  assert.deepEqual(newAccount({ ...plain, role: 'operator', region: 'us', packages: [], level: '2', quota: '5' }), {
+    name: 'ann', role: 'operator', region: 'us', packages: [], terms: { level: 2, quota: 5 },
+  });
+  assert.deepEqual(newAccount({ ...plain, packages: ['HK', 'US', 'CN', 'SG', 'US_OVERNIGHT'], ...UNLIMITED }), {
+    name: 'ann',
+    packages: ['HK', 'US', 'CN', 'SG', 'US_OVERNIGHT'],
+    terms: { quota: 100000, rate: 'unlimited', connections: 1000, floors: 'none' },
+  });
+});
+
+test('every name can stand in an address', () => {
+  assert.equal(accountPath(referenceOf({ account: 'a/b ?#%é', account_id: 7 })), '/v1/admin/accounts/a%2Fb%20%3F%23%25%C3%A9');
+  for (const dots of ['.', '..']) assert.equal(accountPath(referenceOf({ account: dots, account_id: 7 }), '/revoke'), '/v1/admin/accounts/7/revoke');
+  assert.equal(referenceOf({ account: '...', account_id: 7 }), '...');
+});
+
+test('credentials are lines for a shell', () => {
+  const lines = exportsOf('https://charts.example/base', { app_key: 'k', app_secret: 's', access_token: 'ap_t' }).split('\n');
+  assert.equal(lines.length, 12);
+  assert.ok(lines.includes("export LONGBRIDGE_APP_SECRET='s'") && lines.includes("export LONGPORT_ACCESS_TOKEN='ap_t'"));
+  assert.ok(lines.includes("export LONGBRIDGE_QUOTE_WS_URL='wss://charts.example/base/v2'"));
+});
+
+test('filters of the audit that are empty are not asked', () => {
+  const asked = (search) => String(auditAsked(search, 100));
+  assert.equal(asked(''), 'limit=100');
+  assert.equal(asked('?account=&event=login.refused&since=&x=1'), 'event=login.refused&limit=100');
+  assert.equal(asked('?account=%20ann%20&before=7&limit=9'), 'account=ann&before=7&limit=100');
+});
+
+test('sizes, times and shares are short', () => {
+  for (const [bytes, text] of [
+    [null, '–'], [undefined, '–'], [0, '0 B'], [1023, '1023 B'], [1024, '1.0 KiB'], [1536, '1.5 KiB'], [157286400, '150 MiB'],
+    [3 * 1024 ** 3, '3.0 GiB'], [5000 * 1024 ** 4, '5000 TiB'],
+  ]) assert.equal(bytesText(bytes), text);
+  for (const [seconds, parts] of [
+    [0, [[0, 's']]], [59, [[59, 's']]], [60, [[1, 'min']]], [3661, [[1, 'h'], [1, 'min']]], [90061, [[1, 'd'], [1, 'h']]], [86_405, [[1, 'd'], [5, 's']]],
+  ]) assert.deepEqual(spanOf(seconds), parts);
+  assert.deepEqual([shareText(1, 3), shareText(0, 0), shareText(0, 5)], ['33.3 %', '–', '0.0 %']);
+});

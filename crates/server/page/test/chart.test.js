@@ -1,0 +1,181 @@
+// The chart page beyond its candles: which the library gets, ranges, what an address keeps, comparison, new candles, copying.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { candleOf } from '../src/candles.js';
+import { aligned, changeAt } from '../src/compare/compared.js';
+import { grouped, shortened } from '../src/decimal.js';
+import { wantsExtras } from '../src/extra.js';
+import { Feed } from '../src/feed.js';
+import { mayHaveNew } from '../src/fresh.js';
+import { COMPARED_MAX, RANGE_NAMES, comparedOf, formatLink, parseLink } from '../src/link.js';
+import { nothingAdvice } from '../src/lost.js';
+import { PERIODS, bestStored, isStored, stepPeriod } from '../src/periods.js';
+import { RANGES, firstDate, periodOfRange, startOfRange } from '../src/ranges.js';
+import { cliOf, curlOf, pythonOf } from '../src/save/commands.js';
+import { csvOf, fileName } from '../src/save/csv.js';
+import { visitOf } from '../src/visit.js';
+import { WHOLE, covers, isNearEnd, windowOf } from '../src/window.js';
+
+const at = (time, close = '10.000', session = 0) =>
+  candleOf({
+    time, timestamp: Date.parse(time) / 1000, trade_session: session, open: close, high: close, low: close, close, volume: 100, turnover: '1000.000',
+  });
+const day = (date, close) => at(`${date}T00:00:00+08:00`, close);
+const MINUTES = '1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m'.split(' ');
+const HALF_HOURS = ['30m', '60m', '120m', '180m', '240m'];
+const DAYS = ['day', 'week', 'month', 'quarter', 'year'];
+/** The facts of a security, with its daily candles if it has any. */
+const has = (periods, first = '2004-06-01') => ({
+  periods,
+  stored: periods.includes('day') ? [{ period: 'day', first, last: '2026-11-13', version: 3 }] : [],
+});
+
+test('the library gets the candles round what is visible, and others before the reader comes to their end', () => {
+  assert.deepEqual(windowOf(WHOLE, { from: 10, to: 200 }), { start: 0, end: WHOLE }, 'a few are given whole');
+  const count = 50_000;
+  for (const from of [-300, 0, 1000, 25_000, 49_000, 49_990, 50_200]) {
+    for (const span of [8, 170, 4000]) {
+      const range = { from, to: from + span };
+      const window = windowOf(count, range);
+      assert.ok(0 <= window.start && window.start < window.end && window.end <= count, `${from} ${span}`);
+      assert.ok(covers(window, range, count), `${from} ${span}: everything visible is there`);
+      assert.ok(window.end - window.start <= 4000 + 2 * 2500 + 301, `${from} ${span}: not much more`);
+      assert.equal(isNearEnd(window, range, count), false, `${from} ${span}: and stays for a while`);
+    }
+  }
+  assert.equal(windowOf(count, undefined).end, count);
+  assert.equal(isNearEnd({ start: 10_000, end: 15_000 }, { from: 10_100, to: 10_300 }, count), true);
+  assert.equal(isNearEnd({ start: 0, end: 15_000 }, { from: 100, to: 300 }, count), false, 'nothing is before it');
+  assert.equal(covers({ start: 10_000, end: 15_000 }, { from: 9_999, to: 10_300 }, count), false);
+});
+
+test('a period has candles if the server says so', () => {
+  const have = (periods) => PERIODS.map(({ name }) => name).filter((name) => isStored(name, periods));
+  assert.equal(have(undefined).length, PERIODS.length, 'while nothing is known');
+  assert.deepEqual(have([]), []);
+  assert.deepEqual(have([...HALF_HOURS, ...DAYS]), [...HALF_HOURS, ...DAYS]);
+  assert.deepEqual([bestStored([...MINUTES, ...DAYS]), bestStored(HALF_HOURS), bestStored([])], ['day', '30m', undefined]);
+  assert.deepEqual([stepPeriod('year', 1, DAYS), stepPeriod('day', -1, DAYS), stepPeriod('day', 1, [])], ['day', 'year', 'day']);
+  assert.deepEqual([stepPeriod('30m', 1, HALF_HOURS), stepPeriod('30m', -1, HALF_HOURS)], ['60m', '240m']);
+  const advice = nothingAdvice(parseLink('?symbol=1.HK&period=5m').view, undefined, DAYS);
+  assert.deepEqual(advice.links, [{ href: '/?symbol=1.HK', label: 'Show days' }]);
+  assert.match(nothingAdvice(parseLink('?symbol=1.HK').view, undefined, []).command, /import/);
+});
+
+test('ranges have a period that is stored, and begin where they say', () => {
+  assert.deepEqual(Object.keys(RANGES), RANGE_NAMES);
+  const periods = (facts) => RANGE_NAMES.map((name) => periodOfRange(name, facts) ?? '-').join(' ');
+  assert.equal(periods(has([...MINUTES, ...DAYS])), '1m 5m 30m day day day week month');
+  assert.equal(periods(has(DAYS)), '- - day day day day week month');
+  assert.equal(periods(has(HALF_HOURS)), '30m 30m 30m 240m 240m 240m - 240m');
+  assert.equal(periodOfRange('all', has(DAYS, '2024-01-02')), 'day');
+  assert.equal(periodOfRange('all', has(DAYS, '2014-01-02')), 'week');
+  assert.deepEqual(['1m', '6m', '1y', 'ytd', '5y'].map((name) => firstDate(name, '2026-11-13')), [
+    '2026-10-14', '2026-05-14', '2025-11-14', '2026-01-01', '2021-11-14',
+  ]);
+  assert.deepEqual([firstDate('1m', '2026-03-31'), firstDate('1m', '2024-03-31')], ['2026-03-01', '2024-03-01'], 'February has no 31st');
+  const days = ['2025-12-31', '2026-01-02', '2026-10-13', '2026-10-14', '2026-11-13'].map((date) => day(date));
+  assert.deepEqual(['ytd', '1m', 'all', '5y'].map((name) => startOfRange(name, days)), [1, 3, 0, 0]);
+  const minutes = ['2026-11-12T09:30', '2026-11-12T16:00', '2026-11-13T09:30', '2026-11-13T16:00'].map((time) => at(`${time}:00+08:00`));
+  assert.deepEqual([startOfRange('1d', minutes), startOfRange('5d', minutes), startOfRange('1d', [])], [2, 0, 0]);
+  // The night before belongs to the day.
+  const night = [at('2026-11-12T15:59:00-05:00'), at('2026-11-12T20:00:00-05:00', '1', 3), at('2026-11-13T09:30:00-05:00')];
+  assert.equal(startOfRange('1d', night), 1);
+});
+
+test('an address keeps indicators, scale, range and what is compared', () => {
+  const address = '/?symbol=1.HK&scale=log&ma=5,10&boll=20,2.5&macd=12,26,9&compare=2.HK,AAPL.US&range=1y';
+  const { view, ignored } = parseLink(address.slice(1));
+  assert.deepEqual([formatLink(view), ignored], [address, []]);
+  assert.deepEqual([wantsExtras(view), wantsExtras(parseLink('?symbol=1.HK&scale=log').view)], [true, false]);
+  const odd = parseLink('?symbol=1.HK&ma=5,x&scale=cubic&range=2y&compare=2.HK,1.HK,nothing,2.HK');
+  assert.deepEqual(odd.ignored, ['scale=cubic', 'ma=5,x', 'compare=nothing', 'compare=2.HK', 'range=2y']);
+  assert.equal(odd.view.compare, '2.HK');
+  assert.equal(parseLink('?symbol=1.HK&compare=1.HK').view.compare, undefined);
+  const many = comparedOf(['2.HK', '3.HK', '4.HK', '5.HK', '6.HK'], '1.HK');
+  assert.deepEqual([many.compared.split(',').length, many.others], [COMPARED_MAX, ['6.HK']]);
+  assert.equal(parseLink('?symbol=1.HK').view.adjust, 'forward', 'adjusted at first');
+});
+
+test('large numbers are short, exact ones beside them', () => {
+  const english = ['K', 'M', 'B', 'T'].map((letter, index) => ({ zeros: 3 * (index + 1), letter }));
+  const chinese = ['万', '亿', '万亿'].map((letter, index) => ({ zeros: 4 * (index + 1), letter }));
+  const short = (units) => (text) => shortened(text, units) ?? grouped(text);
+  assert.deepEqual(
+    ['99999', '99999.99', '100000', '999950', '12139500', '-1234567.89', '1250000000', '123456789012345', '0'].map(short(english)),
+    ['99,999', '99,999.99', '100.0K', '1.000M', '12.14M', '-1.235M', '1.250B', '123.5T', '0'],
+  );
+  assert.deepEqual(['12139500', '713665000.5', '100000', '99999500', '5652000000000'].map(short(chinese)), ['1,214万', '7.137亿', '10.00万', '1.000亿', '5.652万亿']);
+});
+
+test('securities are compared where both have a candle, by instant within days and by date else', () => {
+  const own = [day('2026-11-11', '10.00'), day('2026-11-12', '11.00'), day('2026-11-13', '12.00')];
+  const other = [at('2026-11-11T00:00:00-05:00', '50.00'), at('2026-11-13T00:00:00-05:00', '40.00')];
+  const row = aligned(own, other, 'calendar');
+  assert.deepEqual(row.map((candle) => candle?.text.close), ['50.00', undefined, '40.00']);
+  assert.deepEqual([changeAt(row, 0, 2), changeAt(row, 0, 1), changeAt(row, 2, 2), changeAt(own, -3, 2)], ['\u221220.00 %', '–', '0.00 %', '+20.00 %']);
+  const [morning, evening] = [at('2026-11-13T09:30:00+08:00'), at('2026-11-13T09:30:00-05:00')];
+  assert.deepEqual(aligned([morning], [evening], 'clock'), [undefined]);
+});
+
+test('candles are asked for when others are stored or the clock has gone on', () => {
+  const told = (now, version = 3, last = '2026-11-13') => ({ now, stored: [{ period: 'day', first: '2004-06-01', last, version }] });
+  const before = told('2026-11-13T10:00:00+08:00');
+  assert.equal(mayHaveNew(before, told('2026-11-13T10:00:50+08:00')), false);
+  assert.equal(mayHaveNew(before, told('2026-11-13T10:00:10+08:00', 4)), true, 'something was imported');
+  assert.equal(mayHaveNew(before, told('2026-11-13T10:01:00+08:00')), true, 'a minute later');
+  assert.equal(mayHaveNew(before, told('2026-11-14T10:01:00+08:00')), false, 'nothing is stored of today');
+});
+
+test('what nobody has asked for costs nothing', async () => {
+  const store = { 'chandler.symbol': '700.HK', 'chandler.studies': 'scale=log&ma=5,10' };
+  globalThis.localStorage = { getItem: (name) => store[name] ?? null };
+  const visit = visitOf('?period=5m&ma=20');
+  assert.deepEqual([visit.asked, formatLink(visit.view)], [undefined, '/?symbol=700.HK&period=5m&scale=log&ma=20']);
+  assert.deepEqual([visitOf('?symbol=1.HK').asked, formatLink(visitOf('?symbol=1.HK').view)], ['1.HK', '/?symbol=1.HK']);
+  assert.deepEqual([visitOf('?symbol=lamp').lost, visitOf('?symbol=lamp').view.symbol], ['lamp', undefined]);
+  delete globalThis.localStorage;
+  const asked = [];
+  const ask = async (path) => {
+    asked.push(new URLSearchParams(path.split('?')[1]).get('charge'));
+    return { data: { candlesticks: [], next: null } };
+  };
+  const unasked = new Feed({ ...visit.view, before: '2026-11-13' }, ask, false);
+  await unasked.open();
+  await unasked.firstAfter();
+  // What is shown by now has been counted.
+  await unasked.older();
+  const wanted = new Feed(visit.view, ask);
+  await wanted.open();
+  await wanted.newer();
+  // By the clock, and not by the reader.
+  await wanted.newer(false);
+  assert.deepEqual(asked, ['no', 'no', null, null, null, 'no']);
+});
+
+test('what is on the screen can be asked for elsewhere', () => {
+  const view = { ...parseLink('?symbol=CNDL.US&period=5m&session=all').view, before: '2026-11-13T15:00' };
+  assert.equal(
+    cliOf(view, 'http://127.0.0.1:8080'),
+    'chandler kline CNDL.US --period 5m --adjust forward --session all --before 2026-11-13T15:00 -n 1000 --server http://127.0.0.1:8080',
+  );
+  assert.match(cliOf(view, 'http://prices.example/api'), / --insecure-http$/);
+  assert.doesNotMatch(cliOf(view, 'https://prices.example'), /insecure/);
+  assert.equal(
+    curlOf({ ...view, before: undefined }, 'http://127.0.0.1:8080'),
+    'curl -H "Authorization: Bearer $CHANDLER_TOKEN" \'http://127.0.0.1:8080/v1/quote/history-candlesticks?symbol=CNDL.US&period=5m&adjust=forward&session=all&limit=1000\'',
+  );
+  const python = pythonOf(view);
+  assert.match(python, /Period\.Min_5, AdjustType\.ForwardAdjust, False, 1000, datetime\.datetime\(2026, 11, 13, 15, 0\)/);
+  assert.match(python, /trade_sessions=TradeSessions\.All/);
+  assert.match(pythonOf({ ...view, period: 'day', before: '2026-11-13' }), /Period\.Day.*datetime\(2026, 11, 13, 23, 59\)/);
+  assert.doesNotMatch(pythonOf({ ...view, before: undefined }), /datetime/);
+  const candles = [day('2026-11-12', '10.000'), day('2026-11-13', '9.950')];
+  assert.equal(
+    csvOf('1.HK', candles.slice(1)),
+    'symbol,time,open,high,low,close,volume,turnover\n1.HK,2026-11-13T00:00:00+08:00,9.950,9.950,9.950,9.950,100,1000.000\n',
+  );
+  assert.equal(fileName({ symbol: '1.HK', period: 'day', adjust: 'forward' }, candles, 'csv'), '1.HK-day-adjusted-2026-11-12-2026-11-13.csv');
+});

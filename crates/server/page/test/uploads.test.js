@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/desk/upload-words.js';
+
+/** As a dry run reports one. */
+const report = (more = {}) => ({
+  file: 'AAPL.csv', kind: 'candles', outcome: 'checked', message: null, import: null, rows: 3, symbols: 1, names: ['AAPL.US'],
+  first: '2026-11-10T00:00:00-05:00', last: '2026-11-12T00:00:00-05:00', added: 2000, replaced: 1, unchanged: 0, quarantined: 1, unserved: 0,
+  understood: {
+    source: 'yahoo', symbol_from: 'file_name_without_region', is_symbol_guessed: true, period: 'day', period_guess: null,
+    basis: 'split_adjusted', times: 'dates', zone: 'America/New_York', date_order: 'month_first', stamp: null, decimal: 'point', are_columns_guessed: false,
+  },
+  notes: [], problems: [], first_rows: [], ...more,
+});
+
+test('what was understood of a file is told in the order in which people check it, and a guess is called one', () => {
+  assert.deepEqual(
+    facts(report()).map(({ title, value, why, isGuess }) => [title, value, why ?? '', isGuess]),
+    [
+      ['Symbol', 'AAPL.US', 'the name of the file, which does not say the market', true],
+      ['Period', 'day', '', false],
+      ['Range', '2026-11-10 to 2026-11-12', '', false],
+      ['Prices', 'adjusted for splits', 'what this source usually has', true],
+      ['Times', 'dates of America/New_York', 'dates have the month first', false],
+      ['Format', 'yahoo', '', false],
+    ],
+  );
+  const minutes = { ...report().understood, symbol_from: 'column', is_symbol_guessed: false, period: '1m', period_guess: 'few_rows', stamp: 'end', date_order: null };
+  const many = report({ names: ['A.US', 'B.US', 'C.US', 'D.US'], symbols: 1200, first: '2026-11-10T09:30:00-05:00', understood: minutes });
+  const told = Object.fromEntries(facts(many).map(({ title, value }) => [title, value]));
+  assert.equal(told.Symbol, 'A.US, B.US, C.US and 1,197 more');
+  assert.equal(told.Range, '2026-11-10 09:30 to 2026-11-12 00:00');
+  assert.equal(facts(many).find(({ title }) => title === 'Period').isGuess, true);
+  // A table of securities has nothing of all this.
+  assert.deepEqual(facts(report({ names: [], understood: null, first: null, last: null })), []);
+});
+
+test('every outcome is said, and the flags of the command line become the fields of the form', () => {
+  assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 as they are; refused rows: 1\.$/);
+  assert.match(importedWords(report({ outcome: 'imported' })).text, /^Imported\. Added 2,000/);
+  assert.match(checkedWords(report({ outcome: 'known', message: '2026-11-15T02:00:00Z' })).text, /on 2026-11-15 02:00 UTC\./);
+  const failed = checkedWords(report({ outcome: 'failed', message: 'no symbol: pass --symbol, or --region for bare tickers' }));
+  assert.deepEqual([failed.isBad, failed.text], [true, 'This file cannot be imported: no symbol: pass “Symbol”, or “Market of bare tickers” for bare tickers.']);
+  assert.equal(importedWords(report({ outcome: 'not_replaced', message: 'pass --replace' })).isBad, true);
+  assert.equal(importedWords(report({ outcome: 'stopped' })).isBad, false);
+  assert.equal(plain('pass --build-candles or --scale.'), 'pass --build-candles or “Factors, as volume=100”');
+});
+
+test('a file that the server would refuse is not sent', () => {
+  const max = 2048 * 2 ** 20;
+  assert.equal(unsendable({ name: 'a.csv', size: 10 }, false, max), undefined);
+  assert.equal(unsendable({ name: 'a.csv', size: max }, false, max), undefined);
+  assert.match(unsendable({ name: 'a.csv', size: 0 }, false, max), /is empty/);
+  assert.match(unsendable({ name: 'data', size: 4096 }, true, max), /is a folder/);
+  assert.match(unsendable({ name: 'a.csv', size: 10 * 2 ** 30 }, false, max), /has 10,240 MiB; at most 2,048 MiB/);
+});
+
+test('sizes and progress are round', () => {
+  assert.deepEqual([1, 1536, 1.5 * 2 ** 20, 3 * 2 ** 20].map(sizeWords), ['1 KiB', '2 KiB', '1.5 MiB', '3 MiB']);
+  assert.deepEqual([[0, 0], [50, 100], [100, 100]].map(([done, bytes]) => percentDone({ bytes_done: done, bytes })), [0, 50, 99]);
+});

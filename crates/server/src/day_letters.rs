@@ -1,0 +1,128 @@
+//! Coverage as letters, one for each security and day, cached: comparing a whole market with its calendar takes seconds, so a request
+//! counts a part of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use history::{AsOf, DayState, Expected, History, HistoryError};
+use market::{Date, Market, Symbol};
+use store::Reader;
+
+use crate::core::Core;
+use crate::directory::ListedSecurity;
+
+/// Securities that one request compares with the calendar.
+pub(crate) const COUNTED_MAX: usize = 200;
+/// Ranges of days whose letters are cached.
+const RANGES_MAX: usize = 4;
+/// How old letters may get although no candle of the security has changed: a file that is imported again may explain its gaps.
+const KEPT_FOR: Duration = Duration::from_secs(300);
+
+/// The letters of the ranges that were last asked for, the latest last.
+#[derive(Debug, Default)]
+pub(crate) struct DayLetters(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
+
+/// What all letters of a range depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RangeState {
+    days: (Date, Date),
+    /// Today in each market, and whether its regular hours are over.
+    today: [(Date, bool); Market::ALL.len()],
+    /// The minute of a clock that was set: during a replay more and more is known.
+    minute: Option<i64>,
+}
+
+#[derive(Debug)]
+struct CountedLetters {
+    /// Of the security.
+    version: i64,
+    since: Duration,
+    letters: Arc<str>,
+}
+
+/// What the calendar of each market expects of a range of days.
+#[derive(Debug)]
+pub(crate) struct ExpectedDays<'a>([(Market, Expected<'a>); Market::ALL.len()]);
+
+impl<'a> ExpectedDays<'a> {
+    pub(crate) fn of(history: &'a History, days: (Date, Date), as_of: AsOf) -> ExpectedDays<'a> {
+        ExpectedDays(
+            Market::ALL.map(|market| (market, Expected::of(history.venues().of(market), days, as_of))),
+        )
+    }
+
+    /// A letter for each day ([`DayState::letter`]).
+    pub(crate) fn letters(&self, reader: &mut Reader, symbol: &Symbol) -> Result<String, HistoryError> {
+        let of_market = self.0.iter().find(|(market, _)| *market == symbol.market());
+        let Some((_, expected)) = of_market else { return Ok(String::new()) };
+        Ok(expected.states(reader, symbol)?.into_iter().map(DayState::letter).collect())
+    }
+}
+
+impl DayLetters {
+    /// The letters of these securities, in their order. At most [`COUNTED_MAX`] that are not cached are counted; the rest have none.
+    pub(crate) fn of(
+        &self,
+        core: &Core,
+        days: (Date, Date),
+        wanted: &[&ListedSecurity],
+    ) -> Result<Vec<Option<Arc<str>>>, HistoryError> {
+        let (as_of, uptime) = (core.as_of(), core.uptime());
+        let state = RangeState::of(&core.history, days, as_of);
+        let mut found: Vec<Option<Arc<str>>> = self.with(state, |cached| {
+            let current = |one: &&ListedSecurity| {
+                let counted = cached.get(&one.symbol)?;
+                let is_old = uptime.saturating_sub(counted.since) >= KEPT_FOR;
+                (counted.version == one.version && !is_old).then(|| Arc::clone(&counted.letters))
+            };
+            wanted.iter().map(current).collect()
+        });
+        if found.iter().all(Option::is_some) {
+            return Ok(found);
+        }
+        // Counted without the lock: others ask for what is cached.
+        let mut counted = Vec::new();
+        core.with_reader(|reader| {
+            let expected = ExpectedDays::of(&core.history, days, as_of);
+            let unknown = wanted.iter().zip(&mut found).filter(|(_, letters)| letters.is_none());
+            for (one, place) in unknown.take(COUNTED_MAX) {
+                let letters: Arc<str> = expected.letters(reader, &one.symbol)?.into();
+                *place = Some(Arc::clone(&letters));
+                let entry = CountedLetters { version: one.version, since: uptime, letters };
+                counted.push((one.symbol.clone(), entry));
+            }
+            Ok::<_, HistoryError>(())
+        })?;
+        self.with(state, |cached| cached.extend(counted));
+        Ok(found)
+    }
+
+    /// Lends the letters of a range, which becomes the latest.
+    fn with<T>(&self, state: RangeState, work: impl FnOnce(&mut BTreeMap<Symbol, CountedLetters>) -> T) -> T {
+        let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = ranges.iter().position(|(at, _)| *at == state);
+        let mut range = place.map_or_else(|| (state, BTreeMap::new()), |place| ranges.remove(place));
+        let done = work(&mut range.1);
+        if ranges.len() >= RANGES_MAX {
+            ranges.remove(0);
+        }
+        ranges.push(range);
+        done
+    }
+}
+
+impl RangeState {
+    fn of(history: &History, days: (Date, Date), as_of: AsOf) -> RangeState {
+        let today = Market::ALL.map(|market| {
+            let venue = history.venues().of(market);
+            let date = venue.zone().date(as_of.now());
+            (date, as_of.is_over(venue, date))
+        });
+        let minute = match as_of {
+            AsOf::Live(_) => None,
+            AsOf::Replay(now) => Some(now.0.div_euclid(60)),
+        };
+        RangeState { days, today, minute }
+    }
+}

@@ -1,0 +1,265 @@
+//! `GET /v1/inventory`: what is stored, a row for each security: which series since when, the last price, and the days that are missing.
+//! The command line lists its own store by the same rules.
+
+use history::{AsOf, History, HistoryError};
+use market::{Date, FloorTable, Floors, Market, Symbol};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use store::Reader;
+
+use super::coverage::{DAYS_DEFAULT, earlier, today};
+use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
+use crate::day_letters::{COUNTED_MAX, ExpectedDays};
+use crate::directory::{Directory, ListedSecurity};
+use crate::kit::Site;
+use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
+use crate::kit::envelope::{self, Problem};
+use crate::kit::named::QueryParameters;
+use crate::kit::{Admitted, Answer, Call};
+use crate::refusal::Refusal;
+use crate::written::Day;
+
+const ROWS_MAX: u32 = 200;
+const ROWS_DEFAULT: u32 = 50;
+/// Securities that may be skipped; more than any market has.
+const OFFSET_MAX: u32 = 10_000_000;
+// Every row of a page is compared with the calendar.
+const _: () = assert!(ROWS_MAX as usize <= COUNTED_MAX);
+
+pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "What is stored, a row for each security")
+    .about(
+        "Of the markets that the account may see, from where its history begins on; of everything for those with the operator's role. \
+         Without an order, by symbol, or the best match first.",
+    )
+    .parameters(&[
+        listing::QUERY,
+        listing::MARKET,
+        listing::ORDER,
+        Parameter::query("offset", Kind::Between(0, OFFSET_MAX), "How many securities to skip")
+            .or(Word::Number(0)),
+        Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many securities")
+            .or(Word::Number(ROWS_DEFAULT)),
+    ])
+    .answers(&[AnswerDoc::ok("The securities", &[data::<Inventory>()])])
+    .refuses(&[BAD_REQUEST, TOO_FAST]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Inventory {
+    /// The days of which missing and partial ones are counted.
+    start: Day,
+    end: Day,
+    rows: Vec<StoredSecurity>,
+    /// How many securities there are on all pages.
+    total: usize,
+    /// How many of them are not compared with the calendar yet, and come last; always 0 unless the worst come first. Each request
+    /// compares some more.
+    uncounted: usize,
+    /// Whether no security has candles at all, rather than none that matches and that the account may see.
+    store_is_empty: bool,
+    /// Send it as offset, to go on; null if there is nothing more.
+    next: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoredSecurity {
+    symbol: String,
+    name_en: String,
+    name_cn: String,
+    name_hk: String,
+    market: &'static str,
+    /// The candles of regular hours that came from files, finest first.
+    series: Vec<StoredSeries>,
+    /// The last price in regular hours; null if there is none, or the account may not see it.
+    last: Option<String>,
+    /// Trading days of the range, from the first day of the security on.
+    expected: u32,
+    /// Those without any candle.
+    missing: u32,
+    /// Those without some of their candles.
+    partial: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoredSeries {
+    /// How long a candle lasts, as 1m or day.
+    period: String,
+    /// The day of the first candle.
+    first: Day,
+    /// The day of the last candle.
+    last: Day,
+    /// How many candles; null if the account is not served all of them.
+    candles: Option<u64>,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let named = QueryParameters::parse(call.query, &["query", "market", "order", "offset", "limit"])?;
+    let listing = Listing::parse(&named)?;
+    let offset = number(&named, "offset", 0, OFFSET_MAX, 0)?;
+    let limit = number(&named, "limit", 1, ROWS_MAX, ROWS_DEFAULT)?;
+    let end = today(site);
+    let days = (earlier(end, DAYS_DEFAULT)?, end);
+    let (sight, directory) = (Sight::of(&admitted, site), site.directory()?);
+    let mut found = listing.found(&directory, &sight);
+    let uncounted = match listing.order {
+        Some(Order::Worst) => worst_first(&mut found, days, &sight, site).map_err(Refusal::from)?,
+        Some(Order::Symbol) | None => 0,
+    };
+    let page: Vec<&ListedSecurity> = found.iter().skip(offset).take(limit).copied().collect();
+    let rows = stored(&page, days, &sight, &admitted, site).map_err(Refusal::from)?;
+    let through = offset.saturating_add(page.len());
+    Ok(envelope::success(Inventory {
+        start: Day(days.0),
+        end: Day(days.1),
+        rows,
+        total: found.len(),
+        uncounted,
+        store_is_empty: directory.is_empty(),
+        next: (!page.is_empty() && through < found.len()).then_some(through),
+    }))
+}
+
+fn number(
+    named: &QueryParameters,
+    name: &str,
+    least: u32,
+    most: u32,
+    otherwise: u32,
+) -> Result<usize, Refusal> {
+    Ok(usize::try_from(named.number(name, least..=most, otherwise)?).unwrap_or(usize::MAX))
+}
+
+fn stored(
+    page: &[&ListedSecurity],
+    days: (Date, Date),
+    sight: &Sight<'_>,
+    admitted: &Admitted,
+    site: &Site,
+) -> Result<Vec<StoredSecurity>, HistoryError> {
+    let core = &site.core;
+    let letters = site.day_letters.of(core, days, page)?;
+    let of_account = core.floors_of(admitted.account());
+    core.with_reader(|reader| {
+        let mut rows = Vec::with_capacity(page.len());
+        for (one, letters) in page.iter().zip(letters) {
+            let market = one.symbol.market();
+            let view = SecurityView {
+                floors: sight.floors(market),
+                // A price is a quote, for operators too.
+                price_floors: admitted.permit.holds(market.into()).then(|| of_account.of(market)),
+                start: days.0,
+                as_of: core.as_of(),
+            };
+            rows.push(StoredSecurity::of(one, &letters.unwrap_or_default(), view, &core.history, reader)?);
+        }
+        Ok(rows)
+    })
+}
+
+/// What of a security is told.
+#[derive(Clone, Copy, Debug)]
+struct SecurityView {
+    floors: Floors,
+    /// `None` if the price may not be seen.
+    price_floors: Option<Floors>,
+    /// The day of the first letter.
+    start: Date,
+    as_of: AsOf,
+}
+
+impl StoredSecurity {
+    fn of(
+        one: &ListedSecurity,
+        letters: &str,
+        view: SecurityView,
+        history: &History,
+        reader: &mut Reader,
+    ) -> Result<StoredSecurity, HistoryError> {
+        let SecurityView { floors, price_floors, start, as_of } = view;
+        let symbol = &one.symbol;
+        let ranges =
+            history::stored_ranges(&reader.snapshot()?, history.venue(symbol), symbol, floors, as_of)?;
+        let last = match price_floors {
+            Some(floors) => history.last_price(reader, symbol, floors, as_of)?,
+            None => None,
+        };
+        let series = ranges.into_iter().map(|range| StoredSeries {
+            period: range.period.to_string(),
+            first: Day(range.first),
+            last: Day(range.last),
+            candles: range.rows,
+        });
+        let DayCounts { missing, partial, expected } = DayCounts::of(letters, HiddenDays::of(start, floors));
+        Ok(StoredSecurity {
+            symbol: symbol.as_str().to_owned(),
+            name_en: one.name_en.clone(),
+            name_cn: one.name_cn.clone(),
+            name_hk: one.name_hk.clone(),
+            market: symbol.market().as_str(),
+            series: series.collect(),
+            last: last.map(|(price, decimals)| price.text(decimals).to_string()),
+            expected,
+            missing,
+            partial,
+        })
+    }
+}
+
+/// The securities of a store, for a program that has it open.
+#[derive(Debug)]
+pub struct StoreInventory<'a> {
+    history: &'a History,
+    as_of: AsOf,
+    directory: Directory,
+    days: (Date, Date),
+    expected: ExpectedDays<'a>,
+}
+
+impl<'a> StoreInventory<'a> {
+    pub fn open(
+        reader: &mut Reader,
+        history: &'a History,
+        as_of: AsOf,
+    ) -> Result<StoreInventory<'a>, HistoryError> {
+        let directory = Directory::read(reader, history, as_of)?;
+        let end = history.venues().of(Market::Hk).zone().date(as_of.now());
+        // At the beginning of the calendar there are fewer days.
+        let days = (earlier(end, DAYS_DEFAULT).unwrap_or(end), end);
+        let expected = ExpectedDays::of(history, days, as_of);
+        Ok(StoreInventory { history, as_of, directory, days, expected })
+    }
+
+    /// Whether no security has candles.
+    pub fn is_empty(&self) -> bool {
+        self.directory.is_empty()
+    }
+
+    /// The symbols that match a text, the best first, and those of one market alone if it is named; all by symbol without a text.
+    pub fn matches(&self, query: &str, market: Option<Market>) -> Vec<&Symbol> {
+        let is_wanted = |symbol: &Symbol| market.is_none_or(|wanted| wanted == symbol.market());
+        self.directory.matches(query, is_wanted).into_iter().map(|one| &one.symbol).collect()
+    }
+
+    /// How bad the days of a security are: those that are missing, then those that are partial.
+    pub fn gaps(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(u32, u32), HistoryError> {
+        let letters = self.expected.letters(reader, symbol)?;
+        let counts = DayCounts::of(&letters, HiddenDays::default());
+        Ok((counts.missing, counts.partial))
+    }
+
+    /// A security as JSON, in the form of `/v1/inventory`.
+    pub fn document(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Value, HistoryError> {
+        let Some(one) = self.directory.find(symbol) else {
+            return Err(HistoryError::UnknownSecurity(symbol.clone()));
+        };
+        let letters = self.expected.letters(reader, symbol)?;
+        // The command line shows everything that is stored, without floors.
+        let floors = FloorTable::NONE.of(symbol.market());
+        let (start, as_of) = (self.days.0, self.as_of);
+        let view = SecurityView { floors, price_floors: Some(floors), start, as_of };
+        let told = StoredSecurity::of(one, &letters, view, self.history, reader)?;
+        // Cannot fail: the fields are texts and numbers.
+        Ok(serde_json::to_value(told).unwrap_or_default())
+    }
+}

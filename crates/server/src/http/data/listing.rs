@@ -1,0 +1,195 @@
+//! Which securities a list of them has, in which order, and what an account may see of them.
+
+use std::cmp::Reverse;
+
+use access::{Permit, Role};
+use history::{DayState, HistoryError};
+use market::{Date, FloorTable, Floors, Market, Symbol};
+
+use crate::directory::{Directory, ListedSecurity};
+use crate::kit::doc::{Kind, Parameter, Word};
+use crate::kit::fields::echo;
+use crate::kit::named::QueryParameters;
+use crate::kit::{Admitted, Site};
+use crate::refusal::Refusal;
+
+/// The longest search text; names of companies are shorter.
+const QUERY_MAX: usize = 64;
+const MARKETS: [&str; Market::ALL.len()] = ["HK", "US", "CN"];
+
+pub(super) const QUERY: Parameter =
+    Parameter::query("query", Kind::TextUpTo(QUERY_MAX), "Part of a code or a name");
+pub(super) const MARKET: Parameter = Parameter::query("market", Kind::OneOf(&MARKETS), "Of one market alone");
+pub(super) const ORDER: Parameter = Parameter::query(
+    "order",
+    Kind::OneOf(&["symbol", "worst"]),
+    "By symbol, or those first of which most days are missing",
+)
+.or(Word::Text("symbol"));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Symbol,
+    /// Most missing days first, then most partial days.
+    Worst,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listing<'a> {
+    pub(super) query: &'a str,
+    pub(super) market: Option<Market>,
+    /// `None` if nothing is said.
+    pub(super) order: Option<Order>,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn parse(named: &'a QueryParameters) -> Result<Listing<'a>, Refusal> {
+        let query = named.get("query").unwrap_or_default();
+        if query.chars().count() > QUERY_MAX {
+            return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")));
+        }
+        let unknown = |name: &str, text: &str, known: &str| {
+            Refusal::BadQuery(format!("{name} {:?} is not known: write {known}", echo(text)))
+        };
+        let market = named
+            .get("market")
+            .map(|text| Market::parse(text).ok_or_else(|| unknown("market", text, &MARKETS.join(", "))));
+        let order = named.get("order").map(|text| match text {
+            "symbol" => Ok(Order::Symbol),
+            "worst" => Ok(Order::Worst),
+            text => Err(unknown("order", text, "symbol or worst")),
+        });
+        Ok(Listing { query, market: market.transpose()?, order: order.transpose()? })
+    }
+
+    /// The securities that match and may be seen, the best match first, or by symbol if an order is said.
+    pub(super) fn found<'d>(&self, directory: &'d Directory, sight: &Sight<'_>) -> Vec<&'d ListedSecurity> {
+        let is_wanted = |symbol: &Symbol| {
+            let market = symbol.market();
+            self.market.is_none_or(|wanted| wanted == market) && sight.shows(market)
+        };
+        let mut found = directory.matches(self.query, is_wanted);
+        if self.order.is_some() {
+            found.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        }
+        found
+    }
+}
+
+/// What of the store an account may look at: its own markets, behind its floors; an operator all of it.
+#[derive(Debug)]
+pub(super) struct Sight<'a> {
+    permit: &'a Permit,
+    pub(super) is_operator: bool,
+    floors: FloorTable,
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn of(admitted: &'a Admitted, site: &Site) -> Sight<'a> {
+        // A program that acts for an operator may lack the scope.
+        let is_operator = admitted.account().role == Role::Operator && admitted.as_operator(site).is_ok();
+        let floors = if is_operator { FloorTable::NONE } else { site.core.floors_of(admitted.account()) };
+        Sight { permit: &admitted.permit, is_operator, floors }
+    }
+
+    pub(super) fn shows(&self, market: Market) -> bool {
+        self.is_operator || self.permit.holds(market.into())
+    }
+
+    pub(super) fn shows_overnight(&self) -> bool {
+        self.is_operator || self.permit.overnight()
+    }
+
+    pub(super) fn floors(&self, market: Market) -> Floors {
+        self.floors.of(market)
+    }
+}
+
+/// How many days at the beginning of a range lie before the floors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HiddenDays {
+    /// Before the floor of days: nothing is told of them.
+    pub(super) all: usize,
+    /// Before the floor of minutes: nothing is told of minutes.
+    pub(super) minutes: usize,
+}
+
+impl HiddenDays {
+    pub(super) fn of(start: Date, floors: Floors) -> HiddenDays {
+        let before = |floor: Option<Date>| {
+            let days = floor.and_then(|floor| start.until(floor).ok()).map_or(0, |span| span.get_days());
+            usize::try_from(days).unwrap_or_default()
+        };
+        HiddenDays { all: before(floors.day), minutes: before(floors.minute) }
+    }
+}
+
+/// The days of a range, as far as they may be seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DayCounts {
+    pub(super) missing: u32,
+    pub(super) partial: u32,
+    pub(super) expected: u32,
+}
+
+impl DayCounts {
+    pub(super) fn of(letters: &str, hidden: HiddenDays) -> DayCounts {
+        let mut counts = DayCounts::default();
+        for (day, letter) in letters.chars().enumerate().skip(hidden.all) {
+            let is = |state: DayState| letter == state.letter();
+            counts.missing += u32::from(is(DayState::Missing));
+            counts.partial += u32::from(is(DayState::Partial) && day >= hidden.minutes);
+            let is_expected = [DayState::Complete, DayState::Partial, DayState::Missing].into_iter().any(is);
+            counts.expected += u32::from(is_expected);
+        }
+        counts
+    }
+}
+
+/// Puts the worst first, and says how many of them are not compared with the calendar yet: they come last.
+pub(super) fn worst_first(
+    found: &mut Vec<&ListedSecurity>,
+    days: (Date, Date),
+    sight: &Sight<'_>,
+    site: &Site,
+) -> Result<usize, HistoryError> {
+    let letters = site.day_letters.of(&site.core, days, found)?;
+    let hidden = Market::ALL.map(|market| (market, HiddenDays::of(days.0, sight.floors(market))));
+    let mut ranked: Vec<(Option<(u32, u32)>, &ListedSecurity)> = Vec::with_capacity(found.len());
+    for (one, letters) in found.iter().zip(&letters) {
+        let of_market = hidden.iter().find(|(market, _)| *market == one.symbol.market());
+        let hidden = of_market.map_or_else(HiddenDays::default, |(_, hidden)| *hidden);
+        let counts = letters.as_ref().map(|letters| DayCounts::of(letters, hidden));
+        ranked.push((counts.map(|counts| (counts.missing, counts.partial)), *one));
+    }
+    ranked.sort_by_key(|(worth, _)| Reverse(*worth));
+    *found = ranked.into_iter().map(|(_, one)| one).collect();
+    Ok(letters.iter().filter(|letters| letters.is_none()).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_markets_that_are_described_are_those_there_are() {
+        assert_eq!(Market::ALL.map(Market::as_str), MARKETS);
+    }
+
+    #[test]
+    fn days_before_a_floor_are_not_counted() {
+        let date = |text: &str| text.parse::<Date>().unwrap();
+        let counts = |floors: Floors| {
+            let hidden = HiddenDays::of(date("2026-11-09"), floors);
+            let DayCounts { missing, partial, expected } = DayCounts::of("mpc-.mp", hidden);
+            (missing, partial, expected)
+        };
+        assert_eq!(counts(Floors::NONE), (2, 2, 5));
+        let (day, minute) = (Some(date("2026-11-10")), Some(date("2026-11-12")));
+        assert_eq!(counts(Floors { day, minute }), (1, 1, 4));
+        // A floor that lies before the range hides nothing, one behind it everything.
+        assert_eq!(counts(Floors { day: Some(date("2004-06-01")), minute: None }), (2, 2, 5));
+        assert_eq!(counts(Floors { day: Some(date("2027-01-01")), minute: None }), (0, 0, 0));
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads a body that is a file: not before its sender has been let in, a piece at a time onto the disk, and never as a whole into memory.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::http::request::Parts;
+use tokio::time::timeout;
+
+use super::body::{self, WholeRequest};
+use super::routes::{Destination, RouteMatch};
+use crate::entrance::Entrance;
+use crate::intake::{Arriving, IntakeError};
+use crate::kit::{Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row};
+use crate::refusal::Refusal;
+use crate::workers::Share;
+
+/// Bytes of a file that are held in memory.
+const PIECE: usize = 256 << 10;
+/// How long nothing may come.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// How long all of it may take: the largest file of the default over a slow line.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(2 * 3_600);
+
+/// The request, with its body in a file. The file is removed if the request is refused or its connection ends.
+pub(super) async fn read(
+    (parts, mut file): (Parts, Incoming),
+    way: &RouteMatch,
+    row: &'static Row,
+    share: Share,
+    entrance: &Entrance,
+) -> Result<WholeRequest, Problem> {
+    let declared = file.size_hint().exact();
+    let (inner, found) = (entrance.clone(), way.found.clone());
+    let admitted = entrance.site.core.workers.submit(share, move || {
+        let begun = begin(&parts, &found, row, declared, &inner);
+        (parts, begun)
+    });
+    let admitted = admitted.map_err(|_| Problem::from(Refusal::Busy))?;
+    let (parts, begun) = admitted.await.map_err(|_| Problem::internal())?;
+    let mut arriving = match begun {
+        Ok(arriving) => arriving,
+        Err(problem) => {
+            body::drop_short(&parts, file).await;
+            return Err(problem);
+        }
+    };
+    let filled = timeout(ARRIVES_WITHIN, fill(&mut file, &mut arriving)).await;
+    match filled.unwrap_or(Err(Ending::Slow)) {
+        Ok(()) => {}
+        Err(Ending::Slow) => return Err(Problem::too_slow()),
+        Err(Ending::Cut) => return Err(Problem::bad_request("the file ended early: it was not kept")),
+        Err(Ending::Refused(error)) => {
+            drop(arriving);
+            body::drop_short(&parts, file).await;
+            return Err(error.into());
+        }
+    }
+    let (body, held) = (bytes::Bytes::new(), Vec::new());
+    Ok(WholeRequest { parts, body, share, held, arriving: Some(arriving) })
+}
+
+/// Whether the caller is let in, and a place for the file. The request is authenticated once more when it is there as a whole, as all are.
+fn begin(
+    parts: &Parts,
+    found: &Destination,
+    row: &Row,
+    declared: Option<u64>,
+    entrance: &Entrance,
+) -> Result<Arriving, Problem> {
+    let Gate::Permitted(Permitted { scope, or, .. }) = row.gate else { return Err(Problem::not_found()) };
+    if entrance.listener_kind == ListenerKind::Internal {
+        return Err(Problem::not_found());
+    }
+    let note = RequestNotes::default();
+    let call = Call {
+        terms: found.proof_terms(),
+        method: &parts.method,
+        path: parts.uri.path(),
+        path_values: found.path_values(),
+        query: parts.uri.query().unwrap_or_default(),
+        headers: &parts.headers,
+        body: &[],
+        arriving: None,
+        peer: entrance.peer,
+        reached: entrance.reached,
+        region: entrance.region,
+        address_token: None,
+        listener_kind: entrance.listener_kind,
+        is_local: false,
+        note: &note,
+    };
+    if call.headers.contains_key("x-api-signature") {
+        return Err(Problem::signed_file());
+    }
+    call.admit_either(scope, or, &entrance.site)?;
+    let name = call.parameter_of("name");
+    Ok(entrance.site.core.intake.receive(name.as_deref(), declared)?)
+}
+
+/// Why a file did not arrive.
+enum Ending {
+    Slow,
+    Cut,
+    Refused(IntakeError),
+}
+
+impl From<IntakeError> for Ending {
+    fn from(error: IntakeError) -> Ending {
+        Ending::Refused(error)
+    }
+}
+
+async fn fill(file: &mut Incoming, arriving: &mut Arriving) -> Result<(), Ending> {
+    let mut piece = BytesMut::with_capacity(PIECE);
+    loop {
+        let frame = timeout(IDLE_MAX, file.frame()).await.map_err(|_| Ending::Slow)?;
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(|_| Ending::Cut)?;
+        let Some(data) = frame.data_ref() else { continue };
+        arriving.count(data.len())?;
+        piece.extend_from_slice(data);
+        if piece.len() >= PIECE {
+            arriving.write(piece.split().freeze()).await?;
+        }
+    }
+    if !piece.is_empty() {
+        arriving.write(piece.freeze()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Uploads and reports of imports as clients get them.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use history::import::{Outcome, Report};
+use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Venues};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use super::reading::FileReading;
+use crate::intake::{FinishedAs, ImportRun, Intake, Upload};
+use crate::kit::doc::one_of;
+use crate::written::Instant;
+
+const RUNNING: &str = "running";
+
+/// Files that were sent to be imported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Uploads")]
+pub(super) struct UploadsDocument {
+    pub(super) uploads: Vec<UploadDocument>,
+    /// The most bytes of one file.
+    pub(super) bytes_max: u64,
+}
+
+/// A file that was sent to be imported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Upload")]
+pub(super) struct UploadDocument {
+    upload: String,
+    /// Its name.
+    file: String,
+    bytes: u64,
+    arrived_at: Instant,
+    /// When it is removed.
+    expires_at: Instant,
+    /// Its last import, if this server has begun one.
+    import: Option<ImportRunDocument>,
+}
+
+/// An import of an upload, while it runs and afterwards.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ImportRun")]
+struct ImportRunDocument {
+    /// `known`: the ledger has this very file. `not_replaced`: it would replace many stored candles by much different ones, which has to be
+    /// allowed with replace. `stopped`: importing it again goes on behind the last checkpoint.
+    #[schemars(schema_with = "run_states")]
+    state: &'static str,
+    /// Bytes of the file that have been read.
+    bytes_done: u64,
+    bytes: u64,
+    rows_done: u64,
+    /// Why nothing was tried.
+    message: Option<&'static str>,
+    /// What became of it: one, or those of an archive. Empty while it runs.
+    files: Vec<FileReport>,
+}
+
+/// What became of one file, or would.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ImportReport")]
+pub(super) struct FileReport {
+    file: String,
+    kind: &'static str,
+    /// `checked`: a dry run, nothing was written. `known`: the ledger has this very file, imported with the same options.
+    #[schemars(schema_with = "outcomes")]
+    outcome: &'static str,
+    /// Why it did not go in, or when it did before.
+    message: Option<String>,
+    /// Its number in the ledger.
+    import: Option<i64>,
+    rows: u64,
+    symbols: u64,
+    /// The first symbols.
+    names: Vec<String>,
+    /// The first and the last candle.
+    first: Option<Instant>,
+    last: Option<Instant>,
+    added: u64,
+    replaced: u64,
+    unchanged: u64,
+    /// Rows that were refused, or would be.
+    quarantined: u64,
+    /// Rows before what accounts are served.
+    unserved: u64,
+    /// How a table of candles was read, and what of that is a guess.
+    understood: Option<FileReading>,
+    notes: Vec<String>,
+    /// The first refused rows.
+    problems: Vec<RefusedRow>,
+    /// Of a dry run: the first rows, as they would be stored.
+    first_rows: Vec<FirstRow>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RefusedRow {
+    line: u64,
+    reason: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FirstRow {
+    symbol: String,
+    /// A date, or the market's time.
+    time: String,
+    session: &'static str,
+    open: String,
+    high: String,
+    low: String,
+    close: String,
+    volume: i64,
+    turnover: String,
+}
+
+fn run_states(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[RUNNING, "done", "known", "stopped", "failed", "not_replaced"])
+}
+
+fn outcomes(_: &mut SchemaGenerator) -> Schema {
+    one_of(&["imported", "checked", "known", "stopped", "failed", "not_replaced"])
+}
+
+impl UploadDocument {
+    pub(super) fn of(upload: &Upload, intake: &Intake) -> UploadDocument {
+        UploadDocument {
+            upload: upload.id.to_string(),
+            file: upload.name.clone(),
+            bytes: upload.bytes,
+            arrived_at: Instant::utc(upload.id.arrived_at()),
+            expires_at: Instant::utc(upload.id.expires_at()),
+            import: intake.run_of(upload).map(|run| ImportRunDocument::of(&run, intake.venues())),
+        }
+    }
+}
+
+impl ImportRunDocument {
+    fn of(run: &ImportRun, venues: &Venues) -> ImportRunDocument {
+        let finished = run.finished();
+        let reports = finished.map(|finished| finished.reports.as_slice()).unwrap_or_default();
+        ImportRunDocument {
+            state: finished.map_or(RUNNING, |finished| state(finished.how)),
+            bytes_done: run.progress.bytes.load(Ordering::Relaxed).min(run.bytes),
+            bytes: run.bytes,
+            rows_done: run.progress.rows.load(Ordering::Relaxed),
+            message: finished.and_then(|finished| finished.message),
+            files: reports.iter().map(|report| FileReport::of(report, venues)).collect(),
+        }
+    }
+}
+
+fn state(how: FinishedAs) -> &'static str {
+    match how {
+        FinishedAs::Done => "done",
+        FinishedAs::Known => "known",
+        FinishedAs::Stopped => "stopped",
+        FinishedAs::Failed => "failed",
+        FinishedAs::NotReplaced => "not_replaced",
+    }
+}
+
+impl FileReport {
+    pub(super) fn of(report: &Report, venues: &Venues) -> FileReport {
+        let (outcome, message) = outcome(&report.outcome);
+        let market = report.names.first().map(Symbol::market);
+        let local = |at| market.map(|market| Instant::local(at, venues.of(market).zone()));
+        let is_daily = report.understood.is_some_and(|understood| understood.period.period == Period::DAY);
+        let rows = report.first_rows.iter();
+        FileReport {
+            file: file_name(&report.path),
+            kind: report.kind,
+            outcome,
+            message,
+            import: report.import.map(|import| import.0),
+            rows: report.rows,
+            symbols: report.symbols,
+            names: report.names.iter().map(Symbol::to_string).collect(),
+            first: report.range.and_then(|(first, _)| local(first)),
+            last: report.range.and_then(|(_, last)| local(last)),
+            added: report.added,
+            replaced: report.replaced,
+            unchanged: report.unchanged,
+            quarantined: report.quarantined,
+            unserved: report.unserved,
+            understood: report.understood.map(|understood| FileReading::of(&understood, market)),
+            notes: report.notes.clone(),
+            problems: report.problems.iter().map(RefusedRow::of).collect(),
+            first_rows: rows
+                .map(|(symbol, candle)| FirstRow::of(symbol, *candle, is_daily, venues))
+                .collect(),
+        }
+    }
+}
+
+fn outcome(outcome: &Outcome) -> (&'static str, Option<String>) {
+    match outcome {
+        Outcome::Imported => ("imported", None),
+        Outcome::Checked => ("checked", None),
+        Outcome::Known { at } => ("known", Some(at.to_string())),
+        Outcome::Interrupted => ("stopped", None),
+        Outcome::Failed(message) => ("failed", Some(message.clone())),
+        Outcome::NotReplaced(message) => ("not_replaced", Some(message.clone())),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+impl RefusedRow {
+    fn of((line, reason): &(u64, String)) -> RefusedRow {
+        RefusedRow { line: *line, reason: reason.clone() }
+    }
+}
+
+impl FirstRow {
+    fn of(symbol: &Symbol, candle: Candle, is_daily: bool, venues: &Venues) -> FirstRow {
+        let zone = venues.of(symbol.market()).zone();
+        let time = if is_daily { zone.date(candle.time).to_string() } else { zone.rfc3339(candle.time) };
+        FirstRow {
+            symbol: symbol.to_string(),
+            time,
+            session: candle.session.as_str(),
+            open: plain(candle.open),
+            high: plain(candle.high),
+            low: plain(candle.low),
+            close: plain(candle.close),
+            volume: candle.volume,
+            turnover: candle.turnover.text().to_string(),
+        }
+    }
+}
+
+/// Without the zeros at the end, which say nothing.
+fn plain(price: Price) -> String {
+    let text = price.text(DECIMALS_MAX).to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,72 @@
+//! `/v1/uploads`: files arrive, wait, and are removed.
+
+use super::document::{UploadDocument, UploadsDocument};
+use crate::intake::Upload;
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, RETRY_AFTER};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, RefusalDoc, Tag, data};
+use crate::kit::envelope::{self, Empty};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, codes};
+
+pub(super) const UPLOAD: Parameter =
+    Parameter::path("upload", "As the upload was answered").such_as("1794708000-9f86d081884c7d65");
+pub(super) const CONFLICT: RefusalDoc = RefusalDoc::new("409", "Conflict", &[409]);
+const TOO_LARGE: RefusalDoc = RefusalDoc::new("413", "FileTooLarge", &[413]);
+const TOO_MANY_AT_ONCE: RefusalDoc =
+    RefusalDoc::new("429", "TooManyAtOnce", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
+const DISK_FULL: RefusalDoc = RefusalDoc::new("507", "DiskFull", &[507]);
+
+pub(super) const LIST: Doc =
+    Doc::new(Tag::Admin, "uploads", "Files that were sent to be imported, oldest first")
+        .answers(&[AnswerDoc::ok("The files", &[data::<UploadsDocument>()])]);
+
+pub(super) const RECEIVE: Doc = Doc::new(Tag::Admin, "upload", "Send a file to be imported")
+    .about(
+        "The body is the file itself, as `curl --data-binary @AAPL.csv` sends it. It goes to the disk beside the store and is kept for a \
+         day; nothing of it is imported yet. The proof is a token or a browser's session with its `x-csrf`; a signature would cover the \
+         body, and is refused.",
+    )
+    .parameters(&[Parameter::query("name", Kind::Text, "The file's name: it may be all that says which security it is about")
+        .required()
+        .such_as("AAPL.csv")])
+    .body(&[Media::binary("application/octet-stream").about("CSV, plain or as .gz, .zst or .zip, or Parquet")])
+    .answers(&[AnswerDoc::ok("The file has arrived", &[data::<UploadDocument>()])])
+    .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY_AT_ONCE, DISK_FULL]);
+
+pub(super) const SHOW: Doc =
+    Doc::new(Tag::Admin, "showUpload", "A file that was sent, and how far its import is")
+        .parameters(&[UPLOAD])
+        .answers(&[AnswerDoc::ok("The file", &[data::<UploadDocument>()])])
+        .refuses(&[NOT_FOUND]);
+
+pub(super) const REMOVE: Doc =
+    Doc::new(Tag::Admin, "removeUpload", "Remove a file that was sent; what was imported of it stays")
+        .parameters(&[UPLOAD])
+        .answers(&[AnswerDoc::ok("It is gone", &[data::<Empty>()])])
+        .refuses(&[NOT_FOUND, CONFLICT]);
+
+pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+    let intake = &site.core.intake;
+    let uploads = intake.list()?.iter().map(|upload| UploadDocument::of(upload, intake)).collect();
+    Ok(envelope::success(UploadsDocument { uploads, bytes_max: intake.limit }))
+}
+
+/// The file has arrived; what is left is to keep it.
+pub(super) fn receive(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
+    let upload = call.arriving.ok_or_else(Problem::internal)?.keep()?;
+    tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file has arrived to be imported");
+    Ok(envelope::success(UploadDocument::of(&upload, &site.core.intake)))
+}
+
+pub(super) fn show(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+    Ok(envelope::success(UploadDocument::of(&find(call, site)?, &site.core.intake)))
+}
+
+pub(super) fn remove(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+    site.core.intake.remove(&find(call, site)?)?;
+    Ok(envelope::success(Empty {}))
+}
+
+/// The upload of the path.
+pub(super) fn find(call: &Call<'_>, site: &Site) -> Result<Upload, Problem> {
+    Ok(site.core.intake.find(call.path_value("upload"))?)
+}

@@ -1,0 +1,41 @@
+//! `POST /v1/uploads/{upload}/import` and `/stop`: one import at a time.
+
+use super::document::UploadDocument;
+use super::file::{CONFLICT, UPLOAD, find};
+use super::options::{self, ImportOptions};
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const START: Doc = Doc::new(Tag::Admin, "importUpload", "Begin to import a file")
+    .about(
+        "The answer comes at once; `GET /v1/uploads/{upload}` says how far it is and what became of it. While another import runs, also \
+         one of the command line, it is refused with 409. A file that was stopped goes on behind its last checkpoint.",
+    )
+    .parameters(&[UPLOAD])
+    .body(&[Media::json::<ImportOptions>()])
+    .answers(&[AnswerDoc::ok("It has begun", &[data::<UploadDocument>()])])
+    .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
+
+pub(super) const STOP: Doc =
+    Doc::new(Tag::Admin, "stopImport", "Stop the import of a file at its next checkpoint")
+        .parameters(&[UPLOAD])
+        .answers(&[AnswerDoc::ok("It will stop, or has ended", &[data::<UploadDocument>()])])
+        .refuses(&[NOT_FOUND]);
+
+pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
+    let upload = find(call, site)?;
+    let intake = &site.core.intake;
+    intake.start(&upload, options::of_request(call, site.core.floors)?)?;
+    tracing::info!(account = by.account().id.0, file = %upload.path.display(), "an import was begun");
+    Ok(envelope::success(UploadDocument::of(&upload, intake)))
+}
+
+pub(super) fn stop(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+    let upload = find(call, site)?;
+    let intake = &site.core.intake;
+    if let Some(run) = intake.run_of(&upload) {
+        run.stop();
+    }
+    Ok(envelope::success(UploadDocument::of(&upload, intake)))
+}

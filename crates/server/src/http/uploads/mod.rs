@@ -1,0 +1,36 @@
+//! Files that operators send to be imported: upload, what a file would bring, import with progress, and undoing an import. The command line
+//! does the same on the machine of the store (`chandler import`, `chandler imports --undo`).
+
+mod check;
+mod document;
+mod file;
+mod import;
+mod options;
+mod reading;
+mod undo;
+
+use access::Scope;
+
+use crate::kit::{Asks, PermittedHandler, Row};
+use crate::metrics::Task;
+
+pub(super) const ROUTES: &[Row] = &[
+    Row::get("/v1/uploads", Asks::Account, Scope::Operator, Task::Data, file::list)
+        .own_region_only()
+        .doc(&file::LIST),
+    post("/v1/uploads", file::receive).takes_file().doc(&file::RECEIVE),
+    Row::get("/v1/uploads/{upload}", Asks::Account, Scope::Operator, Task::Data, file::show)
+        .own_region_only()
+        .doc(&file::SHOW),
+    Row::delete("/v1/uploads/{upload}", Asks::Account, Scope::Operator, Task::Data, file::remove)
+        .own_region_only()
+        .doc(&file::REMOVE),
+    post("/v1/uploads/{upload}/dry-run", check::answer).doc(&check::DRY_RUN),
+    post("/v1/uploads/{upload}/import", import::start).doc(&import::START),
+    post("/v1/uploads/{upload}/stop", import::stop).doc(&import::STOP),
+    post("/v1/imports/{import}/undo", undo::answer).doc(&undo::UNDO),
+];
+
+const fn post(path: &'static str, handler: PermittedHandler) -> Row {
+    Row::post(path, Asks::Account, Scope::Operator, Task::Data, handler).own_region_only()
+}

@@ -1,0 +1,107 @@
+//! What the sender of a file knows better than the file, as the flags of `chandler import`.
+
+use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use history::import::Options;
+use market::{FloorTable, Grain, Period, Region, Symbol};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::command;
+use crate::kit::{Call, Problem};
+use crate::refusal::Refusal;
+
+/// As the flags of `chandler import`. What is absent is told from the file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ImportOptions")]
+#[serde(deny_unknown_fields)]
+pub(super) struct ImportOptions {
+    /// The security of a file that names none, as AAPL.US.
+    symbol: Option<String>,
+    /// Where bare tickers are listed: HK, US, SH or SZ.
+    region: Option<String>,
+    /// What a row is: 1m, 5m, 15m, 30m, 60m or 1d.
+    period: Option<String>,
+    /// Which columns are which: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
+    map: Option<String>,
+    /// The names of the columns of a file without a header, with commas between them.
+    columns: Option<String>,
+    /// `mdy`, `dmy`, or a pattern like `%d.%m.%Y %H:%M`.
+    time_format: Option<String>,
+    /// What separates decimals: `point` or `comma`.
+    decimal: Option<String>,
+    /// Exact factors: `volume=100,turnover=1000`.
+    scale: Option<String>,
+    /// Whether a minute is stamped with its `start` or its `end`.
+    stamp: Option<String>,
+    /// Reckon a turnover where the file has none.
+    #[serde(default)]
+    estimate_turnover: bool,
+    /// Refuse the whole file if any row of it breaks a rule.
+    #[serde(default)]
+    strict: bool,
+    /// Import the file although the ledger has it already.
+    #[serde(default)]
+    again: bool,
+    /// Replace stored candles also where many of them are much different.
+    #[serde(default)]
+    replace: bool,
+    /// Build one-minute and daily candles of trades.
+    #[serde(default)]
+    build_candles: bool,
+}
+
+/// The options of a request. A request without a body has none.
+pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options, Problem> {
+    let sent = if call.body.is_empty() { ImportOptions::default() } else { call.json()? };
+    let map = said(sent.map.as_deref(), "map", ColumnMap::parse)?.unwrap_or_default();
+    let columns = sent.columns.as_deref().unwrap_or_default();
+    let read = ReadOptions {
+        period: sent.period.as_deref().filter(|text| !text.trim().is_empty()).map(grain).transpose()?,
+        region: said(sent.region.as_deref(), "region", |text| Region::parse(text).ok_or("HK, US, SH or SZ"))?,
+        symbol: symbol(sent.symbol.as_deref())?,
+        map: map.fields,
+        ignored: map.ignored,
+        time_format: said(sent.time_format.as_deref(), "time_format", str::parse::<TimeFormat>)?,
+        columns: columns
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        decimal: said(sent.decimal.as_deref(), "decimal", str::parse::<DecimalMark>)?,
+        scale: said(sent.scale.as_deref(), "scale", str::parse::<Scale>)?.unwrap_or_default(),
+        stamp: said(sent.stamp.as_deref(), "stamp", str::parse::<Stamp>)?,
+        estimate_turnover: sent.estimate_turnover,
+    };
+    Ok(Options {
+        read,
+        strict: sent.strict,
+        again: sent.again,
+        replace: sent.replace,
+        build_candles: sent.build_candles,
+        floors,
+    })
+}
+
+fn symbol(text: Option<&str>) -> Result<Option<Symbol>, Problem> {
+    Ok(text.map(str::trim).filter(|text| !text.is_empty()).map(command::symbol).transpose()?)
+}
+
+fn grain(text: &str) -> Result<Grain, Problem> {
+    let grain = text.parse().ok().and_then(|period: Period| Grain::of_rows(period));
+    grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
+}
+
+/// What an option says, if it says anything. A page sends empty ones.
+fn said<T, E: std::fmt::Display>(
+    text: Option<&str>,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, Problem> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    text.map(parse).transpose().map_err(|error| wrong(format!("{name}: {error}")))
+}
+
+fn wrong(text: String) -> Problem {
+    Refusal::BadQuery(text).into()
+}

@@ -1,0 +1,131 @@
+//! How a table of candles was read, for people to check before they rely on it.
+
+use files::{
+    Basis, DateOrder, DecimalMark, JudgedBy, JudgedPeriod, Stamp, SymbolSource, TimesAre, Understood,
+};
+use market::{Market, Period, Zone};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use crate::kit::doc::one_of;
+
+/// How a table of candles was read.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct FileReading {
+    /// Whose table it is, by its header; `plain` for any other.
+    source: &'static str,
+    #[schemars(schema_with = "symbol_sources")]
+    symbol_from: &'static str,
+    is_symbol_guessed: bool,
+    /// 1m, day and so on.
+    period: String,
+    /// Why the period is a guess, if it is one: `few_rows`, too few to tell, or `steps`, from how far the rows are apart.
+    period_guess: Option<&'static str>,
+    /// What prices are. No file says it: it is what the source usually has.
+    #[schemars(schema_with = "bases")]
+    basis: &'static str,
+    /// `dates`, `utc_midnights` (dates written as midnights of UTC), `wall_clock` (the market's time) or `instants`.
+    #[schemars(schema_with = "times")]
+    times: &'static str,
+    /// The market's zone.
+    zone: Option<&'static str>,
+    /// `month_first` or `day_first`, of dates like 11/5/2019.
+    date_order: Option<&'static str>,
+    /// Whether a minute is stamped with its `start` or its `end`.
+    stamp: Option<&'static str>,
+    /// `point` or `comma`.
+    decimal: &'static str,
+    /// There is no header.
+    are_columns_guessed: bool,
+}
+
+const SYMBOL_SOURCES: [SymbolSource; 6] = [
+    SymbolSource::Column,
+    SymbolSource::Header,
+    SymbolSource::Option,
+    SymbolSource::FileName,
+    SymbolSource::FileNameWithoutRegion,
+    SymbolSource::WordOfFileName,
+];
+const BASES: [Basis; 3] = [Basis::AsTraded, Basis::SplitAdjusted, Basis::ForwardAdjusted];
+const TIMES: [TimesAre; 4] =
+    [TimesAre::Dates, TimesAre::MidnightsOfUtc, TimesAre::WallClock, TimesAre::Instants];
+
+fn symbol_sources(_: &mut SchemaGenerator) -> Schema {
+    one_of(&SYMBOL_SOURCES.map(symbol_word))
+}
+
+fn bases(_: &mut SchemaGenerator) -> Schema {
+    one_of(&BASES.map(basis_word))
+}
+
+fn times(_: &mut SchemaGenerator) -> Schema {
+    one_of(&TIMES.map(times_word))
+}
+
+impl FileReading {
+    pub(super) fn of(understood: &Understood, market: Option<Market>) -> FileReading {
+        let period = understood.period;
+        FileReading {
+            source: understood.vendor.as_str(),
+            symbol_from: symbol_word(understood.symbol),
+            is_symbol_guessed: understood.symbol.is_guess(),
+            period: period.period.to_string(),
+            period_guess: period_guess(period),
+            basis: basis_word(understood.basis),
+            times: times_word(understood.times),
+            zone: market.map(|market| Zone::of(market).name()),
+            date_order: understood.order.map(|order| match order {
+                DateOrder::MonthFirst => "month_first",
+                DateOrder::DayFirst => "day_first",
+            }),
+            stamp: period.period.is_clock().then_some(match understood.stamp {
+                Stamp::Start => "start",
+                Stamp::End => "end",
+            }),
+            decimal: match understood.decimal {
+                DecimalMark::Point => "point",
+                DecimalMark::Comma => "comma",
+            },
+            are_columns_guessed: understood.are_columns_guessed,
+        }
+    }
+}
+
+/// That rows of several minutes are candles of their own, and not one-minute candles with gaps, is never certain.
+fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static str> {
+    let is_coarse = period.is_clock() && period != Period::MINUTE;
+    match by {
+        JudgedBy::Default { .. } => Some("few_rows"),
+        JudgedBy::Steps if is_coarse => Some("steps"),
+        JudgedBy::Steps | JudgedBy::Option => None,
+    }
+}
+
+fn symbol_word(source: SymbolSource) -> &'static str {
+    match source {
+        SymbolSource::Column => "column",
+        SymbolSource::Header => "header",
+        SymbolSource::Option => "option",
+        SymbolSource::FileName => "file_name",
+        SymbolSource::FileNameWithoutRegion => "file_name_without_region",
+        SymbolSource::WordOfFileName => "word_of_file_name",
+    }
+}
+
+fn basis_word(basis: Basis) -> &'static str {
+    match basis {
+        Basis::AsTraded => "as_traded",
+        Basis::SplitAdjusted => "split_adjusted",
+        Basis::ForwardAdjusted => "forward_adjusted",
+    }
+}
+
+fn times_word(times: TimesAre) -> &'static str {
+    match times {
+        TimesAre::Dates => "dates",
+        TimesAre::MidnightsOfUtc => "utc_midnights",
+        TimesAre::WallClock => "wall_clock",
+        TimesAre::Instants => "instants",
+    }
+}

@@ -1,0 +1,134 @@
+//! `POST /v1/imports/{import}/undo`: what undoing an import would do, and doing it.
+
+use history::import::{ImportError, SourceFile, Undo, UndoError, UndoneSeries, source_file};
+use market::Venues;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use store::{ImportId, StoreError};
+
+use super::file::CONFLICT;
+use crate::intake::IntakeError;
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data, one_of};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+use crate::written::Instant;
+
+/// Series that are named in an answer; the sums are of all.
+const SERIES_MAX: usize = 100;
+
+pub(super) const UNDO: Doc =
+    Doc::new(Tag::Admin, "undoImport", "Undo an import: what it added goes, what it replaced comes back")
+        .about(
+            "With `dry_run`, the answer says what would be done. An import whose candles a later one has changed is refused with 409, \
+             which names that one; so is one that cannot be undone.",
+        )
+        .parameters(&[Parameter::path("import", "The import's number in the ledger").such_as("7")])
+        .body(&[Media::json::<UndoRequest>()])
+        .answers(&[AnswerDoc::ok("What was done, or would be", &[data::<Undone>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoRequest {
+    /// Only say what would be done.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What undoing an import does.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Undone {
+    import: i64,
+    file: String,
+    /// Whether it was done.
+    is_done: bool,
+    /// Candles that go.
+    removed: u64,
+    /// Candles that are again as they were before.
+    restored: u64,
+    /// Whether the file that the ledger names could be imported again: it is the `same`, has `changed`, or is `absent`.
+    #[schemars(schema_with = "sources")]
+    source: &'static str,
+    /// The first hundred series.
+    series: Vec<UndoneSeriesDocument>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UndoneSeries")]
+struct UndoneSeriesDocument {
+    symbol: String,
+    /// 1m, 1d and so on.
+    period: &'static str,
+    first: Instant,
+    last: Instant,
+    removed: u64,
+    restored: u64,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
+    let id = call.path_value("import").parse::<i64>().map_err(|_| Problem::not_found())?;
+    let request: UndoRequest = if call.body.is_empty() { UndoRequest::default() } else { call.json()? };
+    let intake = &site.core.intake;
+    let planned = intake.plan_undo(ImportId(id)).map_err(problem)?;
+    if !request.dry_run {
+        intake.undo(&planned).map_err(problem)?;
+        tracing::info!(account = by.account().id.0, import = id, "an import was undone");
+    }
+    let venues = site.core.history.venues();
+    Ok(envelope::success(Undone::of(&planned, !request.dry_run, venues)))
+}
+
+impl Undone {
+    fn of(undo: &Undo, is_done: bool, venues: &Venues) -> Undone {
+        Undone {
+            import: undo.import.id.0,
+            file: undo.import.file.clone(),
+            is_done,
+            removed: undo.removed(),
+            restored: undo.restored(),
+            source: source_word(source_file(&undo.import)),
+            series: undo.series.iter().take(SERIES_MAX).map(|one| series(one, venues)).collect(),
+        }
+    }
+}
+
+fn sources(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[SourceFile::Same, SourceFile::Changed, SourceFile::Absent].map(source_word))
+}
+
+fn source_word(source: SourceFile) -> &'static str {
+    match source {
+        SourceFile::Same => "same",
+        SourceFile::Changed => "changed",
+        SourceFile::Absent => "absent",
+    }
+}
+
+fn series(undone: &UndoneSeries, venues: &Venues) -> UndoneSeriesDocument {
+    let zone = venues.of(undone.series.symbol.market()).zone();
+    UndoneSeriesDocument {
+        symbol: undone.series.symbol.to_string(),
+        period: undone.series.grain.written(),
+        first: Instant::local(undone.first, zone),
+        last: Instant::local(undone.last, zone),
+        removed: undone.removed,
+        restored: undone.restored,
+    }
+}
+
+fn problem(error: UndoError) -> Problem {
+    match error {
+        UndoError::Unknown { .. } => Problem::nothing_there("the ledger has no such import"),
+        UndoError::Import(ImportError::Store(StoreError::Busy { .. })) => IntakeError::StoreBusy.into(),
+        UndoError::Import(_) | UndoError::Damaged { .. } | UndoError::Overflow { .. } => {
+            tracing::error!(%error, "cannot undo an import");
+            Problem::internal()
+        }
+        UndoError::Undone { .. }
+        | UndoError::Kind { .. }
+        | UndoError::NotKept { .. }
+        | UndoError::ChangedSince { .. }
+        | UndoError::Differs { .. }
+        | UndoError::Meanwhile => Problem::conflict(error.to_string()),
+    }
+}

@@ -1,0 +1,154 @@
+//! The one place where uploads meet the import of `history`: what a file would bring, bringing it, and taking it back.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use history::import::{
+    Context, ImportError, Options, Outcome, Progress, Report, Undo, UndoError, import, plan_undo, preview,
+    undo,
+};
+use market::{Timestamp, Venues};
+use store::{ImportId, Store, StoreError};
+
+use super::error::IntakeError;
+
+/// Rows of a file that are shown as they would be stored.
+const ROWS_SHOWN: usize = 10;
+
+pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What an import needs besides its file.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) store: Store,
+    pub(super) venues: Venues,
+    pub(super) clock: Clock,
+}
+
+/// How an import ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FinishedAs {
+    Done,
+    /// The ledger has this very file, imported with the same options.
+    Known,
+    /// Stopped; importing the file again goes on behind the last checkpoint.
+    Stopped,
+    Failed,
+    /// It would replace many stored candles by much different ones, which has to be allowed.
+    NotReplaced,
+}
+
+impl FinishedAs {
+    fn of(outcome: &Outcome) -> FinishedAs {
+        match outcome {
+            Outcome::Imported | Outcome::Checked => FinishedAs::Done,
+            Outcome::Known { .. } => FinishedAs::Known,
+            Outcome::Interrupted => FinishedAs::Stopped,
+            Outcome::Failed(_) => FinishedAs::Failed,
+            Outcome::NotReplaced(_) => FinishedAs::NotReplaced,
+        }
+    }
+
+    /// Of an archive: what has to be done something about goes before the rest.
+    fn weight(self) -> u8 {
+        match self {
+            FinishedAs::Known => 0,
+            FinishedAs::Done => 1,
+            FinishedAs::NotReplaced => 2,
+            FinishedAs::Failed => 3,
+            FinishedAs::Stopped => 4,
+        }
+    }
+}
+
+/// What became of an import.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    pub(crate) how: FinishedAs,
+    /// Why nothing was tried; a report has the reason why its file did not go in.
+    pub(crate) message: Option<&'static str>,
+    /// One, or those of an archive.
+    pub(crate) reports: Vec<Report>,
+}
+
+impl Finished {
+    fn failed(message: &'static str) -> Finished {
+        Finished { how: FinishedAs::Failed, message: Some(message), reports: Vec::new() }
+    }
+
+    /// A thread that ended without saying how.
+    pub(super) fn unexpectedly() -> Finished {
+        Finished::failed("the import ended unexpectedly: the log has more")
+    }
+}
+
+impl Ground {
+    /// What a file would bring. Nothing is written.
+    pub(super) fn check(
+        &self,
+        path: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Report>, IntakeError> {
+        let paths = [path.to_owned()];
+        let reports = preview(Some(&self.store), &self.venues, options, ROWS_SHOWN, stop, &paths);
+        reports.map_err(|error| match error {
+            ImportError::Store(error) => IntakeError::of_store(error),
+            error => {
+                tracing::error!(%error, "cannot look at an upload");
+                IntakeError::Unexpected
+            }
+        })
+    }
+
+    /// Imports a file. It may take long.
+    pub(super) fn import(
+        &self,
+        path: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Finished {
+        let now = || (self.clock)();
+        let (store, venues) = (&self.store, &self.venues);
+        let context = Context { store, venues, options, now: &now, stop, progress };
+        let reports = match import(&context, &[path.to_owned()]) {
+            Ok(reports) => reports,
+            Err(error) => return store_failed(&error),
+        };
+        let how = reports.iter().map(|report| FinishedAs::of(&report.outcome));
+        match how.max_by_key(|how| how.weight()) {
+            Some(how) => Finished { how, message: None, reports },
+            None => Finished::unexpectedly(),
+        }
+    }
+
+    /// What undoing an import would do. Nothing is written.
+    pub(super) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
+        let mut reader = self.store.reader()?;
+        let view = reader.snapshot()?;
+        plan_undo(&view, id)
+    }
+
+    /// Undoes an import, if that still does what was planned.
+    pub(super) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
+        undo(&self.store, &self.venues, planned)
+    }
+}
+
+/// What the caller is told of trouble with the store; the log has the rest.
+fn store_failed(error: &ImportError) -> Finished {
+    match error {
+        ImportError::Store(StoreError::Busy { .. }) => {
+            Finished::failed("another import into this store is running: wait until it has ended")
+        }
+        ImportError::Store(StoreError::Full { .. }) => Finished::failed(
+            "the disk of the store is full: free some space and import the file again; it goes on where it stopped",
+        ),
+        error => {
+            tracing::error!(%error, "cannot import an upload");
+            Finished::failed("the store cannot be written: the log has the reason")
+        }
+    }
+}

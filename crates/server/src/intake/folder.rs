@@ -1,0 +1,231 @@
+//! The folder of files that were sent to be imported, beside the databases of the store. A file is `uploads/ID/NAME`, and
+//! `uploads/ID.part/NAME` while it arrives: the name stays, since it may be all that says which security a file is about, and everything
+//! else that is known of a file follows from the folder, for every server of the store and after a restart.
+
+use std::fmt;
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use market::Timestamp;
+
+const FOLDER: &str = "uploads";
+/// The end of a folder's name while its file arrives.
+const PART: &str = ".part";
+/// A day: what was looked at in the evening can be imported in the morning.
+const LIFE_S: i64 = 86_400;
+const NAME_BYTES_MAX: usize = 200;
+const RANDOM_DIGITS: usize = 16;
+
+/// The name of an upload: when it came, and a random number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UploadId {
+    arrived_at: i64,
+    random: u64,
+}
+
+impl UploadId {
+    fn new(now: Timestamp) -> UploadId {
+        // Every state of this kind has keys of its own, from the system's random bytes.
+        UploadId { arrived_at: now.0.max(0), random: RandomState::new().build_hasher().finish() }
+    }
+
+    /// Nothing else is ever looked up in the folder, so that no name leads out of it.
+    pub(crate) fn parse(text: &str) -> Option<UploadId> {
+        let (seconds, random) = text.split_once('-')?;
+        let is_written_so = random.len() == RANDOM_DIGITS
+            && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            && seconds.bytes().all(|byte| byte.is_ascii_digit());
+        let id =
+            UploadId { arrived_at: seconds.parse().ok()?, random: u64::from_str_radix(random, 16).ok()? };
+        is_written_so.then_some(id)
+    }
+
+    pub(crate) fn arrived_at(&self) -> Timestamp {
+        Timestamp(self.arrived_at)
+    }
+
+    pub(crate) fn expires_at(&self) -> Timestamp {
+        Timestamp(self.arrived_at.saturating_add(LIFE_S))
+    }
+}
+
+impl fmt::Display for UploadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:016x}", self.arrived_at, self.random)
+    }
+}
+
+/// A file that has arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Upload {
+    pub(crate) id: UploadId,
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn beside(store: &Path) -> Folder {
+        Folder { path: store.join(FOLDER) }
+    }
+
+    /// What has arrived and is not expired, oldest first.
+    pub(super) fn list(&self, now: Timestamp) -> io::Result<Vec<Upload>> {
+        let mut uploads = Vec::new();
+        for (id, path) in self.entries("")? {
+            if id.expires_at() > now {
+                uploads.extend(inside(id, &path)?);
+            }
+        }
+        uploads.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(uploads)
+    }
+
+    pub(super) fn find(&self, id: &UploadId, now: Timestamp) -> io::Result<Option<Upload>> {
+        if id.expires_at() <= now {
+            return Ok(None);
+        }
+        inside(id.clone(), &self.path.join(id.to_string()))
+    }
+
+    pub(super) fn remove(&self, id: &UploadId) -> io::Result<()> {
+        fs::remove_dir_all(self.path.join(id.to_string()))
+    }
+
+    /// Removes what has expired, whether it has arrived or not, except `kept`. Returns how many.
+    pub(super) fn expire(&self, now: Timestamp, kept: Option<&UploadId>) -> io::Result<usize> {
+        let mut old = self.entries("")?;
+        old.extend(self.entries(PART)?);
+        old.retain(|(id, _)| id.expires_at() <= now && Some(id) != kept);
+        for (_, path) in &old {
+            match fs::remove_dir_all(path) {
+                // Another server was quicker.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
+        }
+        Ok(old.len())
+    }
+
+    /// A place for a file to arrive at: its folder, and the one it is to have.
+    pub(super) fn place(&self, now: Timestamp) -> io::Result<(UploadId, PathBuf, PathBuf)> {
+        let id = UploadId::new(now);
+        let (arriving, arrived) = (self.path.join(format!("{id}{PART}")), self.path.join(id.to_string()));
+        fs::create_dir_all(&arriving)?;
+        Ok((id, arriving, arrived))
+    }
+
+    /// The folders that are named as ours with this end. A store to which nothing was sent has none.
+    fn entries(&self, end: &str) -> io::Result<Vec<(UploadId, PathBuf)>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(end)).and_then(UploadId::parse);
+            found.extend(id.map(|id| (id, entry.path())));
+        }
+        Ok(found)
+    }
+}
+
+/// The one file in a folder.
+fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
+    let mut entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    let Some(entry) = entries.next().transpose()? else { return Ok(None) };
+    let name = entry.file_name().to_string_lossy().into_owned();
+    Ok(Some(Upload { id, name, path: entry.path(), bytes: entry.metadata()?.len() }))
+}
+
+/// The last part of a file's name, without what a browser or a shell may have put before it; `None` if that cannot be the name of a file.
+pub(super) fn file_name(text: &str) -> Option<&str> {
+    let name = text.rsplit(['/', '\\']).next()?.trim();
+    let is_good = !name.is_empty()
+        && name.len() <= NAME_BYTES_MAX
+        && !name.starts_with('.')
+        && !name.chars().any(char::is_control);
+    is_good.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        for (text, name) in [
+            ("AAPL.csv", Some("AAPL.csv")),
+            ("700.HK 日线.csv.gz", Some("700.HK 日线.csv.gz")),
+            ("/etc/passwd", Some("passwd")),
+            ("C:\\data\\AAPL.csv", Some("AAPL.csv")),
+            ("..", None),
+            ("../..", None),
+            (".hidden.csv", None),
+            ("", None),
+            ("data/", None),
+            ("a\u{0}.csv", None),
+            ("a\n.csv", None),
+        ] {
+            assert_eq!(file_name(text), name, "{text:?}");
+        }
+        assert_eq!(file_name(&"x".repeat(NAME_BYTES_MAX + 1)), None);
+        for text in [
+            "",
+            "-",
+            "..",
+            "1794708000",
+            "1794708000-..",
+            "1794708000-00000000000000ZZ",
+            "+1-0000000000000001",
+        ] {
+            assert_eq!(UploadId::parse(text), None, "{text:?}");
+        }
+        let id = UploadId { arrived_at: NOW.0, random: 255 };
+        assert_eq!(id.to_string(), "1794708000-00000000000000ff");
+        assert_eq!(UploadId::parse(&id.to_string()), Some(id));
+    }
+
+    #[test]
+    fn what_has_expired_is_neither_found_nor_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::beside(dir.path());
+        assert!(folder.list(NOW).unwrap().is_empty());
+        assert_eq!(folder.expire(NOW, None).unwrap(), 0);
+        let place = |at: i64| {
+            let (id, arriving, arrived) = folder.place(Timestamp(at)).unwrap();
+            fs::write(arriving.join("AAPL.csv"), "x").unwrap();
+            (id, arriving, arrived)
+        };
+        let (old, arriving, arrived) = place(NOW.0 - LIFE_S);
+        fs::rename(&arriving, &arrived).unwrap();
+        let (new, arriving, arrived) = place(NOW.0 - LIFE_S + 1);
+        fs::rename(&arriving, &arrived).unwrap();
+        let (part, dead, _) = place(NOW.0 - LIFE_S);
+        fs::create_dir(dir.path().join(FOLDER).join("not ours")).unwrap();
+        let listed: Vec<UploadId> = folder.list(NOW).unwrap().into_iter().map(|upload| upload.id).collect();
+        assert_eq!(listed, std::slice::from_ref(&new));
+        assert!(folder.find(&old, NOW).unwrap().is_none() && folder.find(&part, NOW).unwrap().is_none());
+        // What is being imported stays until that has ended.
+        assert_eq!(folder.expire(NOW, Some(&old)).unwrap(), 1);
+        assert!(!dead.exists() && folder.find(&old, Timestamp(NOW.0 - 1)).unwrap().is_some());
+        assert_eq!(folder.expire(NOW, None).unwrap(), 1);
+        assert!(folder.find(&old, Timestamp(NOW.0 - 1)).unwrap().is_none());
+        assert_eq!(folder.find(&new, NOW).unwrap().unwrap().name, "AAPL.csv");
+        assert!(dir.path().join(FOLDER).join("not ours").exists());
+    }
+}

@@ -1,0 +1,179 @@
+//! Files that are sent to be imported: they arrive in a folder beside the store (`folder.rs`, `arriving.rs`), can be looked at, and are
+//! imported one at a time (`runs.rs`). What looking and importing mean is said in `engine.rs` alone. It knows no door.
+
+mod arriving;
+mod engine;
+mod error;
+mod folder;
+mod runs;
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+
+use history::import::{Options, Report, Undo, UndoError};
+use market::{Timestamp, Venues};
+use store::{ImportId, Store};
+
+pub(crate) use arriving::Arriving;
+use arriving::ArrivingPlace;
+pub(crate) use engine::FinishedAs;
+use engine::{Clock, Ground};
+use error::ARRIVING_MAX;
+pub(crate) use error::IntakeError;
+use folder::Folder;
+pub(crate) use folder::{Upload, UploadId};
+pub(crate) use runs::ImportRun;
+use runs::Runs;
+
+/// The default of the most bytes of a file.
+pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
+/// Files that may wait to be imported, and how many of the largest size fit beside each other on the disk.
+const FILES_MAX: usize = 32;
+const LARGEST_MAX: u64 = 4;
+
+pub(crate) struct Intake {
+    folder: Folder,
+    /// The most bytes of one file.
+    pub(crate) limit: u64,
+    ground: Ground,
+    arriving: Arc<AtomicUsize>,
+    runs: Arc<Runs>,
+    looking: Mutex<()>,
+    is_stopping: AtomicBool,
+}
+
+impl fmt::Debug for Intake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Intake").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Intake {
+    pub(crate) fn new(store: Store, venues: Venues, clock: Clock) -> Intake {
+        Intake {
+            folder: Folder::beside(store.dir()),
+            limit: limit(FILE_BYTES_MAX),
+            ground: Ground { store, venues, clock },
+            arriving: Arc::default(),
+            runs: Arc::default(),
+            looking: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// A place for a file that begins to arrive. `declared` is its size, if that is known.
+    pub(crate) fn receive(&self, name: Option<&str>, declared: Option<u64>) -> Result<Arriving, IntakeError> {
+        let name = name.and_then(folder::file_name).ok_or(IntakeError::Name)?;
+        if declared.is_some_and(|bytes| bytes > self.limit) {
+            return Err(IntakeError::TooLarge { limit: self.limit });
+        }
+        let place = ArrivingPlace::take(&self.arriving, ARRIVING_MAX).ok_or(IntakeError::TooManyAtOnce)?;
+        let now = self.now();
+        let waiting = self.list()?;
+        let bytes: u64 = waiting.iter().map(|upload| upload.bytes).sum();
+        let most = self.limit.saturating_mul(LARGEST_MAX);
+        if waiting.len() >= FILES_MAX || bytes.saturating_add(declared.unwrap_or_default()) > most {
+            return Err(IntakeError::TooMany);
+        }
+        let placed = self.folder.place(now).map_err(IntakeError::from_io)?;
+        Arriving::open(placed, name, self.limit, place).map_err(IntakeError::from_io)
+    }
+
+    /// What has arrived, oldest first.
+    pub(crate) fn list(&self) -> Result<Vec<Upload>, IntakeError> {
+        self.folder.list(self.now()).map_err(IntakeError::from_io)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Result<Upload, IntakeError> {
+        let id = UploadId::parse(id).ok_or(IntakeError::Unknown)?;
+        self.folder.find(&id, self.now()).map_err(IntakeError::from_io)?.ok_or(IntakeError::Unknown)
+    }
+
+    pub(crate) fn remove(&self, upload: &Upload) -> Result<(), IntakeError> {
+        if let Some(run) = self.runs.running().filter(|run| run.upload == upload.id) {
+            return Err(IntakeError::Running { file: run.file.clone() });
+        }
+        self.folder.remove(&upload.id).map_err(IntakeError::from_io)
+    }
+
+    /// Removes files that nobody has imported within a day. Returns how many.
+    pub(crate) fn expire(&self) -> io::Result<usize> {
+        let running = self.runs.running();
+        self.folder.expire(self.now(), running.as_deref().map(|run| &run.upload))
+    }
+
+    /// What a file would bring, a report for each file of an archive. All of it is read, so one is looked at at a time.
+    pub(crate) fn check(&self, upload: &Upload, options: &Options) -> Result<Vec<Report>, IntakeError> {
+        let _looking = match self.looking.try_lock() {
+            Ok(looking) => looking,
+            // Whoever panicked has left nothing behind.
+            Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(IntakeError::Looking),
+        };
+        self.ground.check(&upload.path, options, &self.is_stopping)
+    }
+
+    /// Begins to import a file. Must be called within a runtime.
+    pub(crate) fn start(&self, upload: &Upload, options: Options) -> Result<Arc<ImportRun>, IntakeError> {
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Err(IntakeError::Stopping);
+        }
+        let running = |run: Arc<ImportRun>| IntakeError::Running { file: run.file.clone() };
+        if let Some(run) = self.runs.running() {
+            return Err(running(run));
+        }
+        // An import of another process has the lock; the one that begins takes it once more.
+        self.ground.store.writer().map(drop).map_err(IntakeError::of_store)?;
+        let ending = self.runs.begin(upload).map_err(running)?;
+        let (run, ground, path) = (ending.run.clone(), self.ground.clone(), upload.path.clone());
+        tokio::task::spawn_blocking(move || {
+            let finished = ground.import(&path, &options, &ending.run.stop, &ending.run.progress);
+            ending.with(finished);
+        });
+        Ok(run)
+    }
+
+    /// What undoing an import would do.
+    pub(crate) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
+        self.ground.plan_undo(id)
+    }
+
+    /// Undoes an import, if that still does what was planned. Not while another one runs: it has the store.
+    pub(crate) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
+        self.ground.undo(planned)
+    }
+
+    /// The last import of a file by this server.
+    pub(crate) fn run_of(&self, upload: &Upload) -> Option<Arc<ImportRun>> {
+        self.runs.of(&upload.id)
+    }
+
+    /// The markets by whose rules files are imported.
+    pub(crate) fn venues(&self) -> &Venues {
+        &self.ground.venues
+    }
+
+    /// Stops what runs at its next flush, and begins nothing more.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        if let Some(run) = self.runs.running() {
+            run.stop();
+        }
+    }
+
+    /// Waits until nothing runs.
+    pub(crate) async fn idle(&self) {
+        self.runs.idle().await;
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.ground.clock)()
+    }
+}
+
+/// A limit of the settings in bytes of a file.
+pub(crate) fn limit(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,136 @@
+//! `/signin/once`: where a one-time link is opened. It signs the user of this machine in and goes on to the page of the link.
+//!
+//! A link that a person opens, in the address bar or by a program that opens browsers, is used at once. Anything else that fetches its
+//! address (a program that looks what is there, a browser that loads ahead, a link on a page of another site) gets a page with a button, and
+//! uses nothing up. From elsewhere, through a proxy or by another user of the machine a link is not even looked up.
+
+use access::{LinkRefused, Secret};
+use hyper::{Method, StatusCode};
+use schemars::JsonSchema;
+
+use super::docs::{HTML, page};
+use super::html::Html;
+use super::sign_in_form::visitor;
+use super::visit::{PageError, Sheet, Visit, redirect, stale};
+use super::{forms, path};
+use crate::kit::Answer;
+use crate::kit::cookies::Kind;
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
+use crate::metrics::{Entry, Proven};
+use crate::peer_user;
+
+const REFUSED: AnswerDoc = AnswerDoc::status(
+    "403",
+    "the link was used before, has expired, is of another server or none of ours, or comes from elsewhere",
+    HTML,
+);
+const DONE: AnswerDoc = AnswerDoc::status("303", "signed in: on to the page of the link", &[]);
+
+pub(super) const ONE_TIME_LINK: Doc =
+    page("oneTimeLink", "Open a one-time link, on the machine of the server")
+        .parameters(&[Parameter::query("token", ParameterKind::Text, "the secret of the link")])
+        .answers(&[
+            AnswerDoc::ok("a page with a button, for what is not opened by a person", HTML),
+            DONE,
+            REFUSED,
+        ]);
+
+pub(super) const USE_ONE_TIME_LINK: Doc =
+    page("useOneTimeLink", "Use a one-time link, from the form of its page")
+        .body(&[Media::form::<LinkForm>()])
+        .answers(&[DONE, REFUSED]);
+
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct LinkForm {
+    csrf: String,
+    token: String,
+}
+
+const PURPOSE: &str = "one-time link";
+
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
+    let call = visit.call;
+    let is_here = visit.site.has_sign_in_links && call.is_local;
+    if !is_here || peer_user::is_of_another_user(call.peer, call.reached) {
+        return Ok(refused(visit, visit.words.link_elsewhere));
+    }
+    if visit.is_post() {
+        let mut fields = visit.form()?;
+        let cookie = visit.cookie(Kind::Visitor).ok_or_else(|| stale(&fields))?;
+        visit.check(&fields, cookie, PURPOSE)?;
+        return sign_in(visit, &Secret::new(fields.take("token")));
+    }
+    let token = Secret::new(visit.query()?.take("token"));
+    if is_opened(visit) { sign_in(visit, &token) } else { offer(visit, &token) }
+}
+
+/// Whether a person opens the address, and not a link of another site or something that loads pages ahead.
+fn is_opened(visit: &Visit<'_>) -> bool {
+    let call = visit.call;
+    call.method == Method::GET
+        && call.header("sec-fetch-dest") == Some("document")
+        && call.header("sec-fetch-mode") == Some("navigate")
+        && matches!(call.header("sec-fetch-site"), Some("none" | "same-origin"))
+        && !["sec-purpose", "purpose", "x-moz"].into_iter().any(|name| call.headers.contains_key(name))
+}
+
+fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
+    let (access, metrics) = (&visit.site.core.access, &visit.site.core.metrics);
+    let words = visit.words;
+    let text = match access.redeem_sign_in_link(token.expose(), visit.call.peer.ip(), visit.moment()) {
+        Ok(signed_in) => {
+            metrics.proof(Entry::Page, Proven::Accepted);
+            let session = Kind::Session.set(&signed_in.session, visit.secure);
+            return go_on(visit, &signed_in.next, session);
+        }
+        // Whoever opens it again where it was used goes where it leads.
+        Err(LinkRefused::Used { account, next }) if is_signed_in(visit, account) => {
+            return go_on(visit, &next, None);
+        }
+        Err(LinkRefused::Failed(error)) => return Err(error.into()),
+        Err(LinkRefused::Unknown) => words.link_unknown,
+        Err(LinkRefused::Used { .. }) => words.link_used,
+        Err(LinkRefused::Expired) => words.link_late,
+        Err(LinkRefused::OfAnotherServer) => words.link_restarted,
+    };
+    metrics.proof(Entry::Page, Proven::Refused);
+    Ok(refused(visit, text))
+}
+
+fn is_signed_in(visit: &Visit<'_>, account: access::AccountId) -> bool {
+    visit.session.as_ref().is_some_and(|(_, permit)| permit.account().id == account)
+}
+
+fn go_on(
+    visit: &Visit<'_>,
+    next: &str,
+    session: Option<hyper::header::HeaderValue>,
+) -> Result<Answer, PageError> {
+    let next = forms::safe_next(next).unwrap_or(path::CHART);
+    redirect(&visit.frame.at(next), session.into_iter().collect())
+}
+
+/// The page with the button.
+fn offer(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
+    let words = visit.words;
+    let (cookie, set) = visitor(visit)?;
+    let mut html = Html::default();
+    html.p(words.link_lead).raw("\n<form method=\"post\" action=\"");
+    html.text(&visit.frame.at(path::SIGN_IN_ONCE)).raw("\">\n");
+    html.hidden("csrf", &visit.site.core.access.csrf_token(cookie.expose(), PURPOSE));
+    html.hidden("token", token.expose());
+    html.raw("\n<div class=\"choices\"><button class=\"main\" type=\"submit\">").text(words.sign_in);
+    html.raw("</button></div>\n</form>");
+    let sheet = Sheet { cookies: set.into_iter().collect(), ..Sheet::new(words.sign_in, html) };
+    Ok(sheet.answer(visit.frame))
+}
+
+fn refused(visit: &Visit<'_>, text: &str) -> Answer {
+    let words = visit.words;
+    let mut html = Html::default();
+    html.p(text).raw("\n").p(words.link_new).raw("\n<p>");
+    html.a(&visit.frame.at(path::SIGN_IN), words.sign_in).raw("</p>");
+    Sheet::new(words.link_title, html).status(StatusCode::FORBIDDEN).answer(visit.frame)
+}

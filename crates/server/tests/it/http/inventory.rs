@@ -1,0 +1,185 @@
+//! What is stored, and coverage, for accounts: their own markets from their floors on, paged, filtered, the worst first.
+
+use access::{Actor, NewAccount, Role, Terms};
+use history::import::Options;
+use market::Grain;
+use serde_json::{Value, json};
+
+use crate::support::{NOW, Response, Running, import_with};
+
+fn data(answer: &Response) -> Value {
+    let body = answer.json();
+    assert_eq!((answer.status, &body["code"]), (200, &json!(0)), "{body}");
+    body["data"].clone()
+}
+
+fn symbols(data: &Value) -> Vec<&str> {
+    data["rows"].as_array().unwrap().iter().map(|one| one["symbol"].as_str().unwrap()).collect()
+}
+
+/// 9.HK has a few minutes of the 12th, and nothing on the 13th.
+fn import_gaps(server: &Running) {
+    let row = |minute: u32| format!("9.HK,2026-11-12T10:{minute:02}:00+08:00,1,1,1,1,1\n");
+    let minutes: String = (0..30).map(row).collect();
+    let path = server.dir.path().join("gaps.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{minutes}")).unwrap();
+    let mut options = Options::default();
+    options.read.period = Some(Grain::Minute);
+    import_with(server.dir.path(), &[path], options);
+}
+
+#[tokio::test]
+async fn an_account_is_told_what_there_is_of_each_security() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let all = data(&server.get("/v1/inventory", &ann).await);
+    assert_eq!(symbols(&all), ["600519.SH", "700.HK", "AAPL.US"]);
+    assert_eq!(
+        (&all["start"], &all["end"], &all["total"], &all["uncounted"], &all["next"], &all["store_is_empty"]),
+        (&json!("2026-08-17"), &json!("2026-11-15"), &json!(3), &json!(0), &Value::Null, &json!(false))
+    );
+    let days = &all["rows"][0];
+    assert_eq!((&days["market"], &days["missing"], &days["partial"]), (&json!("CN"), &json!(0), &json!(0)));
+    let series = days["series"].as_array().unwrap();
+    assert_eq!(series.len(), 1, "{days}");
+    assert_eq!(
+        (&series[0]["period"], &series[0]["first"], &series[0]["last"]),
+        (&json!("day"), &json!("2026-10-12"), &json!("2026-11-13"))
+    );
+    assert!(series[0]["candles"].as_u64().unwrap() >= days["expected"].as_u64().unwrap(), "{days}");
+    // What is rolled up from minutes is not told.
+    let periods: Vec<&Value> =
+        all["rows"][1]["series"].as_array().unwrap().iter().map(|one| &one["period"]).collect();
+    assert_eq!(periods, ["1m", "day"]);
+    let quote = server.get("/v1/quote/history-candlesticks?symbol=600519.SH&period=day&count=1", &ann).await;
+    assert_eq!(days["last"], quote.json()["data"]["candlesticks"][0]["close"]);
+}
+
+#[tokio::test]
+async fn the_list_is_paged_and_filtered() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let first = data(&server.get("/v1/inventory?limit=2", &ann).await);
+    assert_eq!((symbols(&first), &first["next"]), (vec!["600519.SH", "700.HK"], &json!(2)));
+    let rest = data(&server.get("/v1/inventory?limit=2&offset=2", &ann).await);
+    assert_eq!((symbols(&rest), &rest["next"], &rest["total"]), (vec!["AAPL.US"], &Value::Null, &json!(3)));
+    for (query, found) in [
+        ("query=tenc", vec!["700.HK"]),
+        ("market=us", vec!["AAPL.US"]),
+        ("market=US&query=700", vec![]),
+        ("offset=3", vec![]),
+        ("order=symbol&query=.", vec!["600519.SH", "700.HK", "AAPL.US"]),
+    ] {
+        let answer = data(&server.get(&format!("/v1/inventory?{query}"), &ann).await);
+        assert_eq!(symbols(&answer), found, "{query}");
+    }
+    let long = format!("query={}", "x".repeat(65));
+    for query in ["limit=0", "limit=201", "offset=-1", "market=SG", "order=best", "days=7", long.as_str()] {
+        let refused = server.get(&format!("/v1/inventory?{query}"), &ann).await;
+        assert_eq!((refused.status, refused.json()["code"].as_u64()), (400, Some(301_600)), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_sees_its_own_markets_and_an_operator_all() {
+    let server = Running::start().await;
+    let bob = server.account_with("bob", "HK", Terms::default());
+    let rights = "none".parse().unwrap();
+    let new = NewAccount { role: Role::Operator, rights, ..NewAccount::named("op", Terms::default()) };
+    let op = server.access.create(&new, &Actor::Operator, NOW).unwrap();
+    for path in ["/v1/inventory", "/v1/coverage", "/v1/coverage?order=worst"] {
+        assert_eq!(symbols(&data(&server.get(path, &bob).await)), ["700.HK"], "{path}");
+        assert_eq!(data(&server.get(path, &op).await)["total"], 3, "{path}");
+    }
+    let refused = server.get("/v1/coverage/AAPL.US", &bob).await;
+    assert_eq!((refused.status, refused.json()["code"].as_u64()), (403, Some(301_604)));
+    assert_eq!(server.get("/v1/coverage/700.HK", &bob).await.status, 200);
+    // A price is a quote, for operators too.
+    assert_eq!(data(&server.get("/v1/inventory", &op).await)["rows"][0]["last"], Value::Null);
+    // None of it is history.
+    assert_eq!(data(&server.get("/v1/quota", &bob).await)["used"], 0);
+    // How many minutes there are at night is told to those who may see them.
+    let us = server.account_with("cy", "US", Terms::default());
+    let day = "/v1/coverage/AAPL.US?start=2026-11-13&end=2026-11-13";
+    assert_eq!(data(&server.get(day, &us).await)["days"][0]["extended"], Value::Null);
+    assert!(data(&server.get(day, &op).await)["days"][0]["extended"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn the_worst_come_first() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    import_gaps(&server);
+    server.noticed().await;
+    let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
+    assert_eq!((symbols(&worst), &worst["uncounted"], &worst["next"]), (vec!["9.HK"], &json!(0), &json!(1)));
+    let row = &worst["rows"][0];
+    assert_eq!((&row["missing"], &row["partial"], &row["expected"]), (&json!(1), &json!(1), &json!(2)));
+    let worst = data(&server.get("/v1/coverage?order=worst&days=4&end=2026-11-13&limit=1", &ann).await);
+    assert_eq!(
+        (&worst["rows"], &worst["next"], &worst["total"]),
+        (&json!([{"symbol": "9.HK", "days": "..pm"}]), &json!("1"), &json!(4))
+    );
+    let rest = data(&server.get("/v1/coverage?order=worst&days=4&end=2026-11-13&after=1", &ann).await);
+    assert_eq!(symbols(&rest), ["600519.SH", "700.HK", "AAPL.US"]);
+    let found = data(&server.get("/v1/coverage?query=tenc&days=1&end=2026-11-13", &ann).await);
+    assert_eq!(found["rows"], json!([{"symbol": "700.HK", "days": "c"}]));
+}
+
+#[tokio::test]
+async fn a_request_compares_a_part_of_a_large_store_with_the_calendar() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let rows: String = (1..=250).map(|number| format!("Z{number}.US,2026-11-12,1,1,1,1,1\n")).collect();
+    let path = server.dir.path().join("many.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+    let mut options = Options::default();
+    options.read.period = Some(Grain::Day);
+    import_with(server.dir.path(), &[path], options);
+    server.noticed().await;
+    for uncounted in [53, 0, 0] {
+        let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
+        assert_eq!((&worst["total"], &worst["uncounted"]), (&json!(253), &json!(uncounted)));
+        // Of those that are compared, the first by symbol.
+        assert_eq!((symbols(&worst), &worst["rows"][0]["missing"]), (vec!["Z1.US"], &json!(1)));
+    }
+    let rest = data(&server.get("/v1/inventory?order=worst&offset=250", &ann).await);
+    assert_eq!(symbols(&rest), ["600519.SH", "700.HK", "AAPL.US"]);
+    // By symbol nothing has to be compared but the page itself.
+    let last = data(&server.get("/v1/coverage?days=2&end=2026-11-13&after=Z98.US", &ann).await);
+    assert_eq!(
+        (&last["uncounted"], &last["rows"][0]),
+        (&json!(0), &json!({"symbol": "Z99.US", "days": "cm"}))
+    );
+}
+
+#[tokio::test]
+async fn what_lies_before_the_floors_is_not_told() {
+    let server = Running::start().await;
+    let floors = Some("HK.day=2026-11-11,HK.minute=2026-11-13".parse().unwrap());
+    let ann = server.account("ann", Terms { floors, ..Terms::default() });
+    import_gaps(&server);
+    server.noticed().await;
+    let listed = data(&server.get("/v1/inventory?market=HK", &ann).await);
+    assert_eq!(symbols(&listed), ["700.HK", "9.HK"]);
+    let series = &listed["rows"][0]["series"];
+    assert_eq!(
+        (&series[0]["first"], &series[1]["first"], &series[1]["candles"]),
+        (&json!("2026-11-13"), &json!("2026-11-11"), &Value::Null)
+    );
+    // All of its minutes lie before the floor.
+    assert_eq!(listed["rows"][1]["series"], json!([]));
+    let week = data(&server.get("/v1/coverage?market=HK&days=5&end=2026-11-13", &ann).await);
+    assert_eq!(
+        week["rows"],
+        json!([{"symbol": "700.HK", "days": "..ccc"}, {"symbol": "9.HK", "days": "...mm"}])
+    );
+    let days = data(&server.get("/v1/coverage/9.HK?start=2026-11-12&end=2026-11-13", &ann).await);
+    let day = &days["days"][0];
+    assert_eq!(
+        (&day["minutes"], &day["expected"], &day["gaps"], &day["daily_missing"]),
+        (&json!(0), &json!(0), &json!([]), &json!("not loaded"))
+    );
+    let days = data(&server.get("/v1/coverage/700.HK?start=2026-11-09&end=2026-11-13", &ann).await);
+    assert_eq!((days["days"].as_array().unwrap().len(), &days["days"][0]["date"]), (3, &json!("2026-11-11")));
+}

@@ -1,0 +1,20 @@
+//! The statement about links with which a password is set.
+
+use crate::statements::statements;
+
+statements! {
+    for crate::migrations::ACCOUNTS;
+    NEWEST: "look for a link to set a password",
+        "select id, at, event from sealed_audit where account_id = $1 and event in ('password.link.issued', \
+            'password.link.withdrawn', 'password.set', 'password.removed') order by id desc limit 1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_looked_for_among_the_rows_of_its_account() {
+        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &[NEWEST]);
+    }
+}

@@ -1,0 +1,121 @@
+//! One-time links: each signs the user of this machine in to the pages, once, at the server that gave it out.
+
+use market::Timestamp;
+use rusqlite::Row;
+
+use super::audit::{self, AuditNote};
+use super::people::begin_without_password;
+use super::{AccountId, Accounts, check_texts, sign_in_links_sql as sql};
+use crate::StoreError;
+use crate::fault::Fault;
+
+/// A link that has expired stays for a day, so that its owner is told that it came late.
+pub(crate) const LINK_KEPT_S: i64 = 86_400;
+/// Links that are forgotten at most when another is given out.
+const FORGOTTEN_AT_ONCE: u32 = 100;
+
+#[derive(Clone, Copy, Debug)]
+pub struct NewLink<'a> {
+    pub hash: [u8; 32],
+    pub account: AccountId,
+    /// The process that alone accepts it.
+    pub server: &'a str,
+    /// The page that it leads to.
+    pub next: &'a str,
+    pub expires_at: Timestamp,
+}
+
+/// What became of a link that somebody opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkOutcome {
+    SignedIn {
+        account: AccountId,
+        next: String,
+    },
+    /// There is no such link, or its account is revoked.
+    Unknown,
+    Used {
+        account: AccountId,
+        next: String,
+    },
+    Expired {
+        account: AccountId,
+    },
+    /// Another process gave it out, which may have ended.
+    OfAnotherServer {
+        account: AccountId,
+    },
+}
+
+struct LinkRow {
+    account: AccountId,
+    server: String,
+    next: String,
+    expires_at: Timestamp,
+    is_used: bool,
+}
+
+impl LinkRow {
+    fn read(row: &Row<'_>) -> Result<LinkRow, Fault> {
+        Ok(LinkRow {
+            account: AccountId(row.get(0)?),
+            server: row.get(1)?,
+            next: row.get(2)?,
+            expires_at: Timestamp(row.get(3)?),
+            is_used: row.get::<_, Option<i64>>(4)?.is_some(),
+        })
+    }
+
+    /// Why it opens nothing, if that is so.
+    fn refusal(self, server: &str, now: Timestamp) -> Result<LinkRow, LinkOutcome> {
+        let LinkRow { account, .. } = self;
+        match self {
+            LinkRow { is_used: true, next, .. } => Err(LinkOutcome::Used { account, next }),
+            row if row.server != server => Err(LinkOutcome::OfAnotherServer { account }),
+            row if row.expires_at <= now => Err(LinkOutcome::Expired { account }),
+            row => Ok(row),
+        }
+    }
+}
+
+impl Accounts {
+    /// Keeps a link that is about to be given out.
+    pub fn add_link(&self, link: &NewLink<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
+        let NewLink { hash, account, server, next, expires_at } = *link;
+        check_texts("a one-time link", &[server, next])?;
+        self.change(|db| {
+            db.run(sql::FORGET, (note.at.0.saturating_sub(LINK_KEPT_S), FORGOTTEN_AT_ONCE))?;
+            db.run(sql::ADD, (hash.as_slice(), account.0, server, next, note.at.0, expires_at.0))?;
+            audit::write(db, Some(account), "link.issued", note)
+        })
+    }
+
+    /// Uses a link up and begins a session with it, if it is good at this server at the time of the note. Of two that come with the same
+    /// link at once, one finds it used.
+    pub fn redeem_link(
+        &self,
+        hash: &[u8; 32],
+        server: &str,
+        session: (&[u8; 32], Timestamp),
+        note: &AuditNote<'_>,
+    ) -> Result<LinkOutcome, StoreError> {
+        // Who guesses does not make writers wait.
+        if self.read().first(sql::LINK, [hash.as_slice()], LinkRow::read)?.is_none() {
+            return Ok(LinkOutcome::Unknown);
+        }
+        self.change(|db| {
+            let Some(row) = db.first(sql::LINK, [hash.as_slice()], LinkRow::read)? else {
+                return Ok(LinkOutcome::Unknown);
+            };
+            let LinkRow { account, next, .. } = match row.refusal(server, note.at) {
+                Ok(row) => row,
+                Err(refused) => return Ok(refused),
+            };
+            if !begin_without_password(db, account, session, note)? {
+                return Ok(LinkOutcome::Unknown);
+            }
+            db.run(sql::USE, (note.at.0, hash.as_slice()))?;
+            Ok(LinkOutcome::SignedIn { account, next })
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Taking things out of the store again: what imports changed, so that one can be undone, and all that is stored of a symbol.
+
+use market::{Symbol, Timestamp};
+use rusqlite::Row;
+
+use crate::fault::Fault;
+use crate::{
+    Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View, trade_sql, undo_sql,
+};
+
+/// What an import changed in a series with one commit. The bytes are not looked at here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportChange {
+    pub import: ImportId,
+    pub series: Series,
+    /// Of the candles that were added or replaced.
+    pub first: Timestamp,
+    pub last: Timestamp,
+    /// Which candles were added; empty where none was.
+    pub added: Vec<u8>,
+    /// Candles as they were before they were replaced; empty where none was.
+    pub replaced: Vec<u8>,
+}
+
+impl ImportChange {
+    fn read(row: &Row<'_>) -> Result<ImportChange, Fault> {
+        Ok(ImportChange {
+            import: ImportId(row.get(0)?),
+            series: Series::read(row, 1)?,
+            first: Timestamp(row.get(4)?),
+            last: Timestamp(row.get(5)?),
+            added: row.get(6)?,
+            replaced: row.get(7)?,
+        })
+    }
+}
+
+impl View {
+    /// What an import changed, the last change first. Nothing for imports of versions that did not keep it.
+    pub fn import_changes(&self, id: ImportId) -> Result<Vec<ImportChange>, StoreError> {
+        self.db().all(undo_sql::CHANGES, [id.0], ImportChange::read)
+    }
+
+    /// The first later import that changed candles of the same series between the same stamps.
+    pub fn changed_since(&self, change: &ImportChange) -> Result<Option<ImportRecord>, StoreError> {
+        let Series { symbol, grain, lane } = &change.series;
+        let params =
+            (symbol.as_str(), grain.as_str(), lane.as_str(), change.import.0, change.last.0, change.first.0);
+        let later = self.db().first(undo_sql::CHANGED_SINCE, params, |row| Ok(ImportId(row.get(0)?)))?;
+        later.map_or(Ok(None), |id| self.import(id))
+    }
+}
+
+impl Batch<'_> {
+    /// Keeps what an import changed. To be called in the order of the changes.
+    pub fn add_import_change(&mut self, change: &ImportChange) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let Series { symbol, grain, lane } = &change.series;
+            let row = (
+                change.import.0,
+                symbol.as_str(),
+                grain.as_str(),
+                lane.as_str(),
+                change.first.0,
+                change.last.0,
+                &change.added,
+                &change.replaced,
+            );
+            batch.db().run(undo_sql::ADD_CHANGE, row).map(drop)
+        })
+    }
+
+    /// Writes into the ledger that an import was undone, and forgets what it changed.
+    pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
+        self.write(|batch| {
+            batch.db().run(undo_sql::FORGET_CHANGES, [id.0])?;
+            batch.db().run(undo_sql::FORGET_IMPORT_SERIES, [id.0])?;
+            batch.db().run(undo_sql::UNDO_IMPORT, (ImportState::Undone.as_str(), message, id.0))?;
+            Ok(())
+        })
+    }
+
+    /// Removes all candles of a series, and what the ledger knows of where they came from.
+    pub fn remove_series(&mut self, series: &Series) -> Result<(), StoreError> {
+        let blocks = self.blocks(series, None, None)?;
+        let ids: Vec<i64> = blocks.iter().map(|entry| entry.id).collect();
+        self.replace_blocks(series, &ids, &[])?;
+        self.write(|batch| {
+            let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
+            batch.db().run(undo_sql::FORGET_SERIES_CHANGES, key)?;
+            batch.db().run(undo_sql::FORGET_SERIES_SOURCES, key).map(drop)
+        })
+    }
+
+    /// Removes all single trades of a symbol.
+    pub fn remove_trades(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        let days = self.trade_days(symbol)?;
+        self.write(|batch| {
+            for day in &days {
+                let place = (symbol.as_str(), day.day.to_string(), 0i64);
+                let bodies: Vec<i64> =
+                    batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| Ok(row.get(0)?))?;
+                for id in bodies {
+                    batch.db().run(trade_sql::REMOVE_BODY, [id])?;
+                }
+            }
+            if !days.is_empty() {
+                batch.db().run(undo_sql::REMOVE_TRADE_DAYS, [symbol.as_str()])?;
+                batch.db().run(undo_sql::COUNT_NO_DAYS, [symbol.as_str()])?;
+                batch.touch()?;
+            }
+            batch.db().run(undo_sql::FORGET_TRADE_SOURCES, [symbol.as_str()]).map(drop)
+        })
+    }
+
+    /// Removes a security with its corporate actions and margin factors. Its candles and trades must be gone.
+    pub fn remove_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        let has_series = !self.series_of(symbol)?.is_empty();
+        if has_series || self.trade_day_count(symbol)? > 0 {
+            return Err(StoreError::unfit(symbol, "it has candles or trades, and was to be removed"));
+        }
+        self.write(|batch| {
+            let key = [symbol.as_str()];
+            batch.forget_factors(symbol)?;
+            batch.db().run(undo_sql::REMOVE_ALL_ACTIONS, key)?;
+            batch.db().run(undo_sql::REMOVE_MARGIN, key)?;
+            batch.db().run(undo_sql::FORGET_SOURCES, key)?;
+            batch.db().run(undo_sql::FORGET_TRADE_SOURCES, key)?;
+            batch.db().run(undo_sql::REMOVE_SECURITY, key)?;
+            batch.touch().map(drop)
+        })
+    }
+
+    /// Removes a security of which nothing is known and nothing is stored: one that an import made in passing.
+    pub fn remove_bare_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        let is_bare = self.security(symbol)?.is_some_and(|known| known == Security::new(symbol.clone()))
+            && self.series_of(symbol)?.is_empty()
+            && self.stored_actions(symbol)?.is_empty()
+            && self.trade_day_count(symbol)? == 0
+            && self.margin(symbol)?.is_none();
+        let is_named: bool =
+            self.db().one(undo_sql::IS_NAMED_IN_LEDGER, [symbol.as_str()], |row| Ok(row.get(0)?))?;
+        if is_bare && !is_named { self.remove_security(symbol) } else { Ok(()) }
+    }
+}
