@@ -21,7 +21,11 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.child.kill().ok();
+        // On a terminal this is `script`, and a server survives the end of its terminal: it ends by Ctrl-C.
+        match self.child.stdin.take() {
+            Some(mut keys) => drop(keys.write_all(b"\x03")),
+            None => drop(self.child.kill()),
+        }
         self.child.wait().ok();
     }
 }
