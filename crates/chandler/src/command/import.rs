@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     estimate_turnover: bool,
     /// Say what would be imported, with the first rows as they would be stored, and write nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Refuse a whole file if any row of it breaks a rule
     #[arg(long)]
     strict: bool,
