@@ -10,16 +10,18 @@ use crate::refusal::Refusal;
 
 /// A refusal, and for an operator the command that lifts the limit that stands in the way.
 pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
-    if !refusal.is_limit() {
-        return refusal;
+    let words = if refusal.is_limit() { words(who, core) } else { None };
+    match words {
+        Some(words) => refusal.followed_by(&format!("; {words}")),
+        None => refusal,
     }
-    match core.access.is_operator(who) {
-        Ok(true) => {
-            refusal.followed_by(&format!("; `{}` lifts it", command(who.account(), core.store.dir())))
-        }
-        // The refusal holds all the same.
-        Ok(false) | Err(_) => refusal,
-    }
+}
+
+/// `` `chandler …` lifts it ``, for an operator.
+pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
+    // If it cannot be looked up, the refusal holds all the same.
+    let is_operator = core.access.is_operator(who).unwrap_or(false);
+    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.dir())))
 }
 
 /// The account by its number: its name may need quotes that a message could garble.

@@ -231,5 +231,13 @@ async fn a_refusal_for_a_limit_names_what_lifts_it_to_operators_alone() {
             assert_eq!(is_told, name == "op", "{text}");
             assert_eq!(text.contains("chandler"), name == "op", "{text}");
         }
+        // The limits of other calls are lifted by the same.
+        for _ in 0..30 {
+            assert_ne!(server.get("/v1/asset/fund", &account).await.status, 429);
+        }
+        let (found, number, text) = refused(&server.get("/v1/asset/fund", &account).await);
+        assert_eq!((found, number), (429, 429_002), "{text}");
+        assert!(text.contains("at most 30 calls about orders and assets in 30 seconds"), "{text}");
+        assert_eq!(text.ends_with(&lifting), name == "op", "{text}");
     }
 }
