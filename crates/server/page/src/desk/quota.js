@@ -42,7 +42,7 @@ function summary(data, who) {
     ),
     meter(data),
     // Further securities are refused from here on.
-    data.remaining === 0 ? el('div', { class: 'lift' }, lifting(who)) : undefined,
+    data.remaining === 0 && who.role === 'operator' ? el('div', { class: 'lift' }, lifting(who)) : undefined,
     // The pages themselves are always answered in the newest form.
     who.api_date ? el('p', { class: 'lead' }, phrase('api_date', who.api_date)) : undefined,
   );
