@@ -156,6 +156,14 @@ describe('the operator’s desk', () => {
     }, { complaints: [/status of 409/] });
   });
 
+  it('shows on a phone which page it is', async () => {
+    await at(OPERATOR, '/admin', async (page) => {
+      await page.getByLabel('Search').waitFor();
+      const [here, account] = await Promise.all(['.top nav a[aria-current]', '#account'].map((what) => page.locator(what).boundingBox()));
+      assert.ok(here.x >= 0 && here.x + here.width <= account.x, JSON.stringify({ here, account }));
+    }, { viewport: PHONE });
+  });
+
   it('filters the audit by its address', async () => {
     await at(OPERATOR, '/admin/audit?event=account.created', async (page, visitor) => {
       await page.getByRole('row').filter({ hasText: USER }).waitFor();

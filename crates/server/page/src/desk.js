@@ -27,6 +27,8 @@ async function start() {
   page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();
+  // On a phone the links to the last pages are beyond the edge; in the middle, the name of the account does not cover them.
+  document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   const head = el('h1', {}, page.title);
   try {
     const who = await me();
