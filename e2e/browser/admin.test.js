@@ -110,6 +110,25 @@ describe('the operator’s desk', () => {
     }, { complaints: [/status of (400|409)/] });
   });
 
+  it('says where a quota is used up, with the command and the button that lift it', async () => {
+    const account = `/v1/admin/accounts/${encodeURIComponent(OPERATOR)}`;
+    await meanwhile('POST', account, { quota: 0 });
+    await at(OPERATOR, '/quota', async (page, visitor) => {
+      await page.getByText(`account set '${OPERATOR}' --unlimited`).waitFor();
+      await visitor.look('quota-spent');
+      await page.getByRole('link', { name: 'Or change them here' }).click();
+      await page.getByText('Its quota is used up').waitFor();
+      await visitor.look('admin-spent');
+      await page.getByRole('button', { name: 'Lift all its limits' }).click();
+      await page.getByText('0 / 100,000').waitFor();
+      assert.equal(await page.getByLabel('History calls').inputValue(), 'unlimited');
+      assert.equal(await page.getByText('Its quota is used up').count(), 0);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('0 / 0').waitFor();
+    });
+    await meanwhile('POST', account, { quota: null });
+  });
+
   it('revokes an account whose name was typed, and never the last operator', async () => {
     await on.person('Lou Beacon');
     await at(OPERATOR, '/admin?account=Lou%20Beacon', async (page, visitor) => {
@@ -135,6 +154,14 @@ describe('the operator’s desk', () => {
       await page.keyboard.press('Enter');
       await page.getByText(/this is the last operator/).waitFor();
     }, { complaints: [/status of 409/] });
+  });
+
+  it('shows on a phone which page it is', async () => {
+    await at(OPERATOR, '/admin', async (page) => {
+      await page.getByLabel('Search').waitFor();
+      const [here, account] = await Promise.all(['.top nav a[aria-current]', '#account'].map((what) => page.locator(what).boundingBox()));
+      assert.ok(here.x >= 0 && here.x + here.width <= account.x, JSON.stringify({ here, account }));
+    }, { viewport: PHONE });
   });
 
   it('filters the audit by its address', async () => {

@@ -280,6 +280,12 @@ impl Access {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
+    /// Whether a caller is an operator, by credentials that are good for that, going by [`Look::Recent`].
+    pub fn is_operator(&self, caller: &Caller) -> Result<bool, AccessError> {
+        let found = self.standing_at(caller, Look::Recent)?;
+        Ok(found.is_some_and(|(_, account)| within(caller, &account, Scope::Operator).is_ok()))
+    }
+
     /// How many history requests a caller may make now; `None` without a rule, or without an account.
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };

@@ -155,6 +155,12 @@ pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     question(&nearest(symbol.as_str(), stored.iter()))
 }
 
+/// The same for a word that is no symbol.
+pub(crate) fn for_word(word: &str, store: &Store) -> String {
+    let stored = securities(store).unwrap_or_default();
+    question(&nearest(word, stored.iter()))
+}
+
 /// `; did you mean 700.HK or 701.HK?`, or nothing.
 pub(crate) fn question(names: &[String]) -> String {
     match names {

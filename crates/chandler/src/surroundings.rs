@@ -136,6 +136,12 @@ impl Surroundings {
         store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
+    /// The same for a word that is no symbol.
+    pub(crate) fn word_hint(&self, word: &str) -> String {
+        let store = self.store.as_deref().and_then(suggest::store_for_hints);
+        store.map(|store| suggest::for_word(word, &store)).unwrap_or_default()
+    }
+
     /// Ticks, fees, settlement days and interest: the built-in tables, each unless the folder of the calendars has another.
     pub(crate) fn tables(&self) -> Result<Tables, Failure> {
         let Some(directory) = &self.calendars else { return Ok(Tables::built_in()?) };

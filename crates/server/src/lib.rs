@@ -23,6 +23,7 @@ mod http;
 mod intake;
 mod jobs;
 mod kit;
+mod lifting;
 mod limits;
 mod link;
 mod links;

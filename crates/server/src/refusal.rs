@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use access::Region;
-use history::HistoryError;
+use history::{BadQuery, HistoryError};
 use wire::{Status, code};
 
 use crate::metrics::Outcome;
@@ -87,6 +87,38 @@ impl Refusal {
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
             Refusal::Internal => 500,
+        }
+    }
+
+    /// Whether a limit of the account stands in the way: its rate, its quota or its floors. Those are what an operator can lift.
+    pub(crate) fn is_limit(&self) -> bool {
+        match self {
+            Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::QuotaSpent(_) => true,
+            Refusal::BadQuery(text) => *text == BadQuery::BelowMinuteFloor.to_string(),
+            Refusal::Malformed(_)
+            | Refusal::UnknownCommand(_)
+            | Refusal::Unauthenticated
+            | Refusal::Revoked
+            | Refusal::Busy
+            | Refusal::NoQuotes(_)
+            | Refusal::NoAccess(_)
+            | Refusal::TooMany(_)
+            | Refusal::NotOffered(_)
+            | Refusal::TimedOut
+            | Refusal::Internal => false,
+        }
+    }
+
+    /// A refusal for a limit with more behind its text; every other one as it is.
+    pub(crate) fn followed_by(self, more: &str) -> Refusal {
+        match self {
+            Refusal::TooFast { text, retry_after } => Refusal::TooFast { text: text + more, retry_after },
+            Refusal::TooManyCalls { text, retry_after } => {
+                Refusal::TooManyCalls { text: text + more, retry_after }
+            }
+            Refusal::QuotaSpent(text) => Refusal::QuotaSpent(text + more),
+            Refusal::BadQuery(text) => Refusal::BadQuery(text + more),
+            other => other,
         }
     }
 

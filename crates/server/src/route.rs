@@ -8,6 +8,7 @@ use market::{FloorTable, Symbol};
 use crate::caller::Caller;
 use crate::command::{Command, Context, HistoryCandles, Pace, Reply, Subject};
 use crate::core::Core;
+use crate::lifting;
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
@@ -55,10 +56,22 @@ impl Memory {
     }
 }
 
+/// Admits a request. An operator who is refused by a limit is told how to lift it.
+pub(crate) fn admit<C: Command>(
+    core: &Core,
+    caller: &Caller,
+    calls: u32,
+    memory: &mut Memory,
+    parse: impl FnOnce(&Context<'_>) -> Result<C, Refusal>,
+) -> Result<Work<C>, Refusal> {
+    let admitted = admit_in_order(core, caller, calls, memory, parse);
+    admitted.map_err(|refusal| lifting::told(refusal, &caller.who, core))
+}
+
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
 /// there, no access, quota. That is why the door decodes, and `parse` is called only after the request has been counted. A request whose
 /// answer is as long as several counts as that many `calls`; if the rate limit does not allow them all, it is refused.
-pub(crate) fn admit<C: Command>(
+fn admit_in_order<C: Command>(
     core: &Core,
     caller: &Caller,
     calls: u32,

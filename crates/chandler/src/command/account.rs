@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
     match &arguments.action {
         Action::Create(arguments) => arguments.run(&access, surroundings, present),
-        Action::List { format } => show::list(&access, *format, present),
+        Action::List { format } => show::list(&access, *format, present, surroundings),
         Action::Show { name, format } => {
             show::show(&access, &named(&access, name)?, *format, (surroundings, present))
         }

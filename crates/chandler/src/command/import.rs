@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     estimate_turnover: bool,
     /// Say what would be imported, with the first rows as they would be stored, and write nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Refuse a whole file if any row of it breaks a rule
     #[arg(long)]
     strict: bool,
@@ -220,7 +220,7 @@ fn tell(
     let next = words::next_steps(reports, surroundings);
     let venues = surroundings.history.venues();
     let told = match arguments.format {
-        Format::Table => summary(reports, ignored, &next, venues),
+        Format::Table => summary(reports, ignored, &next, surroundings),
         Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
     };
     failure::found(told, verdict(reports, files))
@@ -348,8 +348,13 @@ fn name(path: &Path) -> String {
 /// Files listed one by one; of many, only those with something to say.
 const FILES_SHOWN: usize = 20;
 
-fn summary(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Result<(), Failure> {
-    let told = print(reports, ignored, next, venues);
+fn summary(
+    reports: &[Report],
+    ignored: &[String],
+    next: &[String],
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    let told = print(reports, ignored, next, surroundings);
     for report in reports {
         if let Some(message) = trouble(report) {
             output::tell(format_args!("chandler: {}: {}", report.path.display(), output::printable(message)));
@@ -358,8 +363,13 @@ fn summary(reports: &[Report], ignored: &[String], next: &[String], venues: &Ven
     told
 }
 
-fn print(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Result<(), Failure> {
-    let mut out = output::stdout();
+fn print(
+    reports: &[Report],
+    ignored: &[String],
+    next: &[String],
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    let (mut out, venues) = (output::stdout(), surroundings.history.venues());
     writeln!(out, "{}", counts(reports))?;
     for report in reports.iter().take(FILES_SHOWN) {
         if let Some(words) = words::understood(report, venues) {
@@ -382,7 +392,7 @@ fn print(reports: &[Report], ignored: &[String], next: &[String], venues: &Venue
     }
     let is_written = !reports.iter().any(|report| report.outcome == Outcome::Checked);
     if is_written && reports.iter().any(|report| report.quarantined > 0) {
-        writeln!(out, "quarantined rows are not served; `chandler quarantine` lists them")?;
+        writeln!(out, "quarantined rows are not served; `{}` lists them", surroundings.hint("quarantine"))?;
     }
     if let [see, undo @ ..] = next {
         writeln!(out, "next: {see}")?;

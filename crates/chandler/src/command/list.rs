@@ -64,8 +64,14 @@ struct Listed {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let listed = match arguments.remote.session(surroundings)? {
-        Some(session) => arguments.there(&session)?,
+    let session = arguments.remote.session(surroundings)?;
+    // Commands to type are for the store here; where a server is asked, its store is not known.
+    let hint = |command: &str| match &session {
+        Some(_) => format!("chandler {command}"),
+        None => surroundings.hint(command),
+    };
+    let listed = match &session {
+        Some(session) => arguments.there(session)?,
         None => arguments.here(surroundings)?,
     };
     let Listed { documents, total, store_is_empty } = listed;
@@ -76,9 +82,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     let shown = documents.len() as u64;
     if store_is_empty {
-        arguments.progress.note("nothing is stored yet: chandler import FILES…");
+        arguments.progress.note(&format!("nothing is stored yet: {}", hint("import FILES…")));
     } else if shown == 0 {
-        arguments.progress.note("no results: `chandler list` without a text lists everything");
+        arguments.progress.note(&format!("no results: `{}` without a text lists everything", hint("list")));
     } else if shown < total {
         let (shown, all) = (output::thousands(shown), output::thousands(total));
         arguments.progress.note(&format!(

@@ -43,6 +43,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    if arguments.import.dry_run {
+        return arguments.dry_run(surroundings);
+    }
     let asked_for = arguments.ports.read()?;
     let (usual, [listen, tcp]) = (Settings::default(), asked_for);
     let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
@@ -67,6 +70,14 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 impl Arguments {
+    /// Says what the files would bring, as `import` does. Nothing is written, so there is nothing to serve.
+    fn dry_run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        if self.import.files.is_empty() {
+            return Err(usage("--dry-run says what files would bring: name some, or leave it out"));
+        }
+        import::run(&self.import, surroundings)
+    }
+
     /// Imports the files. Returns the page to open: the chart of the first security in them, or of the symbol that was named instead.
     fn fill(&self, surroundings: &Surroundings) -> Result<String, Failure> {
         if self.import.files.is_empty() {
@@ -76,6 +87,11 @@ impl Arguments {
             && let Some(symbol) = symbol_of(word)
         {
             return stored(&symbol, surroundings);
+        }
+        if let [word] = self.import.files.as_slice()
+            && let Some(hint) = meant(word, surroundings)
+        {
+            return Err(usage(format!("{}: no such file{hint}", word.display())));
         }
         import::run(&self.import, surroundings)?;
         let read = self.import.options()?.read;
@@ -120,6 +136,13 @@ impl Arguments {
 /// A word that is no file but could be a symbol.
 fn symbol_of(word: &Path) -> Option<Symbol> {
     if word.exists() { None } else { word.to_str()?.to_ascii_uppercase().parse().ok() }
+}
+
+/// Which stored symbols a word may have meant that is no file, as a question: `AAPL` for `AAPL.US`.
+fn meant(word: &Path, surroundings: &Surroundings) -> Option<String> {
+    let text = word.to_str().filter(|text| !text.contains(['/', '\\']))?;
+    let hint = if word.exists() { String::new() } else { surroundings.word_hint(text) };
+    (!hint.is_empty()).then_some(hint)
 }
 
 /// The page of a symbol that has candles.

@@ -141,7 +141,7 @@ fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
                 (Some(used), Some(limit), Some(reset)) => anyhow::anyhow!(
                     "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, the next month begins on \
                      {reset}; `chandler quota --server {server}` lists them{}",
-                    session.lifting()
+                    session.lifting(message)
                 )
                 .into(),
                 _ => session.told(error),

@@ -198,23 +198,23 @@ impl Session {
                 .into(),
                 None => anyhow!("{server}: {error}: run `chandler login`").into(),
             },
-            ApiError::Refused { status: 429, ref headers, .. } => {
-                let lifting = self.lifting();
+            ApiError::Refused { status: 429, ref headers, ref message, .. } => {
+                let lifting = self.lifting(message);
                 match headers.number("retry-after") {
                     Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s{lifting}").into(),
                     None => anyhow!("{server}: {error}: try again later{lifting}").into(),
                 }
             }
             ApiError::Refused { ref message, .. } if message.contains(BELOW_FLOOR) => {
-                anyhow!("{server}: {error}{}", self.lifting()).into()
+                anyhow!("{server}: {error}{}", self.lifting(message)).into()
             }
             error => anyhow!("{server}: {error}").into(),
         }
     }
 
-    /// How the limits of an account are lifted, for whoever may do that: at a server on this machine.
-    pub(crate) fn lifting(&self) -> &'static str {
-        if self.url.is_loopback() {
+    /// How the limits of an account are lifted, for whoever may do that: at a server on this machine. An operator is told by the server.
+    pub(crate) fn lifting(&self, message: &str) -> &'static str {
+        if self.url.is_loopback() && !message.contains("--unlimited") {
             "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
         } else {
             ""

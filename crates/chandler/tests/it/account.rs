@@ -136,7 +136,11 @@ fn mistakes_are_told_in_a_line() {
     }
     assert!(!world.path("elsewhere").exists());
     assert_eq!(world.run(&["account", "create", "bob", "--level", "7"]).code, Some(2));
-    assert!(world.ok(&["account", "list"]).contains("there are no accounts"));
+    let none = world.ok(&["account", "list", "--store", "sqlite:store"]);
+    assert_eq!(
+        none,
+        "there are no accounts: `chandler --store sqlite:store account create NAME` makes one\n"
+    );
 }
 
 #[test]

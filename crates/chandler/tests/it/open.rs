@@ -125,6 +125,8 @@ fn what_cannot_be_opened_is_told_and_nothing_is_served() {
     for (arguments, code, says) in [
         (&["open", "absent.csv"][..], 2, "absent.csv: no such file"),
         (&["open", "7000.HK"], 1, "did you mean 700.HK"),
+        (&["open", "700"], 2, "700: no such file; did you mean 700.HK?"),
+        (&["open", "--dry-run"], 2, "--dry-run says what files would bring"),
         (&["open", "--listen", "0.0.0.0:0"], 2, "this machine alone"),
         (&["open", "--listen", "localhost"], 2, "127.0.0.1:8080"),
         (&["open", "--account", "bob", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"], 1, "bob"),
@@ -135,6 +137,18 @@ fn what_cannot_be_opened_is_told_and_nothing_is_served() {
         assert!(stderr.contains(says), "{arguments:?}: {stderr}");
     }
     assert_eq!(world.run(&["open", "broken.csv"]).code, Some(1));
+}
+
+#[test]
+fn a_dry_run_serves_nothing_and_writes_nothing() {
+    let world = World::new();
+    world.write("days.csv", days("700.HK"));
+    let told = world.ok(&["open", "days.csv", "--dry-run"]);
+    assert!(told.contains("not imported") && told.contains("700.HK"), "{told}");
+    assert!(!told.contains("/signin/once"), "{told}");
+    let (code, stderr) = world.fails(&["list"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("there is no store"), "{stderr}");
 }
 
 #[test]

@@ -30,10 +30,19 @@ export function adviceElement(advice, onRetry, who) {
     stop = countDown(advice.wait, tick, onRetry);
   }
   if (choices.childNodes.length > 0) box.append(choices);
-  if (advice.isLimit && who?.role === 'operator')
-    box.append(el('p', {}, phrase('lift')), el('pre', {}, el('code', {}, liftingFor(who))));
+  if (advice.isLimit) box.append(...lifting(who));
   return { box, stop };
 }
+
+/** How the limits of the account that is signed in are lifted, where it is an operator's: the command, and the page that does the same. */
+export const lifting = (who) =>
+  who?.role === 'operator'
+    ? [
+        el('p', {}, phrase('lift')),
+        el('pre', {}, el('code', {}, liftingFor(who))),
+        el('p', { class: 'choices' }, el('a', { class: 'button', href: addressOf(`/admin?account=${encodeURIComponent(who.account)}`) }, phrase('lift_here'))),
+      ]
+    : [];
 
 export function countDown(seconds, onTick, onEnd) {
   let left = seconds;

@@ -1,9 +1,8 @@
 // Account and operator pages: one document, and a file for each path. Each file exports what it is called and a function that
 // fills the page; errors are shown here, in one place.
 
-import { adviceElement } from './advice.js';
 import { me } from './api.js';
-import { pathHere, whereIAm } from './base.js';
+import { pathHere } from './base.js';
 import { accounts } from './desk/admin/accounts.js';
 import { audit } from './desk/admin/audit.js';
 import { status } from './desk/admin/status.js';
@@ -12,11 +11,11 @@ import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
 import { portfolio } from './desk/portfolio.js';
 import { quota } from './desk/quota.js';
+import { refusal } from './desk/refused.js';
 import { securities } from './desk/securities.js';
 import { isTopics, topics } from './desk/topics.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
-import { adviceFor } from './refusal.js';
 import { showMe, showPlace } from './shell.js';
 
 const PAGES = { '/securities': securities, '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
@@ -28,6 +27,8 @@ async function start() {
   page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();
+  // On a phone the links to the last pages are beyond the edge; in the middle, the name of the account does not cover them.
+  document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   const head = el('h1', {}, page.title);
   try {
     const who = await me();
@@ -36,7 +37,7 @@ async function start() {
   } catch (error) {
     if (error.name !== 'Refused') throw error;
     if (error.status === 401) showMe(undefined);
-    sheet.replaceChildren(head, adviceElement(adviceFor(error, { here: whereIAm() }), start).box);
+    sheet.replaceChildren(head, refusal(error, start));
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {
-  UNLIMITED, accountPath, auditAsked, bytesText, exportsOf, fieldsOf, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
+  UNLIMITED, accountPath, auditAsked, bytesText, exportsOf, fieldsOf, isSpent, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
 } from '../src/desk/admin/forms.js';
 
 const TERMS = {
@@ -59,9 +59,17 @@ test('every name can stand in an address', () => {
 
 test('credentials are lines for a shell', () => {
   const lines = exportsOf('https://charts.example/base', { app_key: 'k', app_secret: 's', access_token: 'ap_t' }).split('\n');
-  assert.equal(lines.length, 12);
+  assert.equal(lines.length, 17);
   assert.ok(lines.includes("export LONGBRIDGE_APP_SECRET='s'") && lines.includes("export LONGPORT_ACCESS_TOKEN='ap_t'"));
-  assert.ok(lines.includes("export LONGBRIDGE_QUOTE_WS_URL='wss://charts.example/base/v2'"));
+  for (const name of ['QUOTE_WS_URL', 'TRADE_WS_URL', 'QUOTE_URL', 'TRADE_URL'])
+    assert.ok(lines.includes(`export LONGBRIDGE_${name}='wss://charts.example/base/v2'`), name);
+  assert.equal(lines.at(-1), "export NO_PROXY='charts.example'");
+});
+
+test('an account whose quota is used up is marked, unless it is revoked', () => {
+  for (const [used, limit, expected] of [[0, 0, true], [99, 100, false], [100, 100, true], [120, 100, true]])
+    assert.equal(isSpent({ used, limit, revoked_at: null }), expected, `${used} of ${limit}`);
+  assert.equal(isSpent({ used: 3, limit: 3, revoked_at: '2026-11-13T00:00:00Z' }), false);
 });
 
 test('filters of the audit that are empty are not asked', () => {

@@ -163,32 +163,55 @@ async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     assert!(tried > 50, "{tried} rows");
 }
 
+/// What a browser gets that opens a one-time link, of a server that has such links.
+async fn open_link(site: &Arc<Site>, peer: &str, token: &access::Secret) -> String {
+    let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, site);
+    let request = format!(
+        "GET /signin/once?token={} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nsec-fetch-dest: document\r\n\
+         sec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n\r\n",
+        token.expose()
+    );
+    far.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    far.read_to_string(&mut answer).await.unwrap();
+    let has_session = answer.to_ascii_lowercase().contains("set-cookie: chandler_session=");
+    assert_eq!(has_session, answer.starts_with("HTTP/1.1 303 "), "{peer}: {answer}");
+    answer
+}
+
+const HERE: &str = "127.0.0.1:50000";
+
 #[tokio::test]
 async fn a_one_time_link_is_looked_up_for_this_machine_alone() {
     let (mut site, _dir) = site();
     Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
     let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
     let token = site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, NOW).unwrap();
-    // Refused from other machines, whatever host they name; then the link is good, and then it is used.
-    for (peer, expected) in [
-        ("192.0.2.9:50000", "HTTP/1.1 403 "),
-        ("[2001:db8::9]:50000", "HTTP/1.1 403 "),
-        ("127.0.0.1:50000", "HTTP/1.1 303 "),
-        ("127.0.0.1:50000", "HTTP/1.1 403 "),
-    ] {
-        let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, &site);
-        let request = format!(
-            "GET /signin/once?token={} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nsec-fetch-dest: document\r\n\
-             sec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n\r\n",
-            token.expose()
-        );
-        far.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        far.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with(expected), "{peer}: {answer}");
-        assert_eq!(
-            answer.to_ascii_lowercase().contains("set-cookie: chandler_session="),
-            expected.contains("303")
+    // From other machines it is refused, whatever host they name.
+    for peer in ["192.0.2.9:50000", "[2001:db8::9]:50000", "[::ffff:192.0.2.9]:50000"] {
+        let answer = open_link(&site, peer, &token).await;
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{peer}: {answer}");
+        assert!(
+            answer.contains("One-time links work only on the machine of the server."),
+            "{peer}: {answer}"
         );
     }
+    // Nothing of that has used it up.
+    assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 303 "));
+    assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 403 "));
+}
+
+#[tokio::test]
+async fn a_one_time_link_is_refused_from_the_end_of_its_time_on() {
+    let (mut site, _dir) = site();
+    Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
+    let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
+    let issued = |seconds_ago: i64| {
+        let at = Timestamp(NOW.0 - seconds_ago);
+        site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, at).unwrap()
+    };
+    let (late, last) = (issued(access::SIGN_IN_LINK_LIFE_S), issued(access::SIGN_IN_LINK_LIFE_S - 1));
+    let answer = open_link(&site, HERE, &late).await;
+    assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("The link has expired."), "{answer}");
+    assert!(open_link(&site, HERE, &last).await.starts_with("HTTP/1.1 303 "), "a second before");
 }

@@ -7,6 +7,7 @@ use super::proof::Admitted;
 use super::site::Site;
 use crate::caller::Caller;
 use crate::command;
+use crate::lifting;
 
 /// The rate limit that the requests of a row count against, by account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,19 @@ impl RowPace {
         }
     }
 
-    /// Counts a request, or refuses it with the time to wait.
+    /// Counts a request, or refuses it with the time to wait. An operator is told how to lift the limit, if it can be lifted.
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
+        self.count(admitted, site).map_err(|problem| {
+            let words =
+                if self == RowPace::Community { None } else { lifting::words(admitted.who(), &site.core) };
+            match words {
+                Some(words) => problem.because(&words),
+                None => problem,
+            }
+        })
+    }
+
+    fn count(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         let account = admitted.account();
         match self {
             RowPace::Community => site.may_converse(account.id).map_err(Problem::too_many_community_calls),

@@ -12,6 +12,7 @@ use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::dispatch::{CommandRow, Step};
+use crate::lifting;
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
@@ -53,7 +54,8 @@ impl Session {
     pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
         core.glance()?;
         let (who, rule, uptime) = (&self.caller.who, core.limits.calls, core.uptime());
-        core.access.admit_call(who, rule, Look::Recent, uptime)?;
+        let counted = core.access.admit_call(who, rule, Look::Recent, uptime);
+        counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
         Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
     }
 

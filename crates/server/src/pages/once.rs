@@ -51,10 +51,8 @@ struct LinkForm {
 const PURPOSE: &str = "one-time link";
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
-    let call = visit.call;
-    let is_here = visit.site.has_sign_in_links && call.is_local;
-    if !is_here || peer_user::is_of_another_user(call.peer, call.reached) {
-        return Ok(refused(visit, visit.words.link_elsewhere));
+    if let Some(text) = not_for(visit) {
+        return Ok(refused(visit, text));
     }
     if visit.is_post() {
         let mut fields = visit.form()?;
@@ -64,6 +62,20 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
     let token = Secret::new(visit.query()?.take("token"));
     if is_opened(visit) { sign_in(visit, &token) } else { offer(visit, &token) }
+}
+
+/// Why no link is looked up for a visit, in words; `None` for the user of this machine.
+fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
+    let (call, words) = (visit.call, visit.words);
+    if !visit.site.has_sign_in_links || !call.peer.ip().to_canonical().is_loopback() {
+        Some(words.link_elsewhere)
+    } else if !call.is_local {
+        Some(words.link_proxied)
+    } else if peer_user::is_of_another_user(call.peer, call.reached) {
+        Some(words.link_of_another_user)
+    } else {
+        None
+    }
 }
 
 /// Whether a person opens the address, and not a link of another site or something that loads pages ahead.

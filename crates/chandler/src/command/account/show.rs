@@ -12,7 +12,12 @@ use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
 
-pub(super) fn list(access: &Access, format: Format, present: Present) -> Result<(), Failure> {
+pub(super) fn list(
+    access: &Access,
+    format: Format,
+    present: Present,
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
     let accounts = access.list()?;
     if format == Format::Json {
         let accounts: Result<Vec<Value>, Failure> = accounts
@@ -27,7 +32,8 @@ pub(super) fn list(access: &Access, format: Format, present: Present) -> Result<
     }
     if accounts.is_empty() {
         let mut out = output::stdout();
-        writeln!(out, "there are no accounts: `chandler account create NAME` makes one")?;
+        let create = surroundings.hint("account create NAME");
+        writeln!(out, "there are no accounts: `{create}` makes one")?;
         return Ok(out.flush()?);
     }
     let columns = [

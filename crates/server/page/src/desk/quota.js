@@ -1,5 +1,6 @@
 // What the account has used this month, at which level, why, and what comes next.
 
+import { lifting } from '../advice.js';
 import { ask, me } from '../api.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
@@ -40,6 +41,8 @@ function summary(data, who) {
       figure(phrase('resets'), data.resets, phrase('resets_text')),
     ),
     meter(data),
+    // Further securities are refused from here on.
+    data.remaining === 0 && who.role === 'operator' ? el('div', { class: 'lift' }, lifting(who)) : undefined,
     // The pages themselves are always answered in the newest form.
     who.api_date ? el('p', { class: 'lead' }, phrase('api_date', who.api_date)) : undefined,
   );

@@ -1,7 +1,14 @@
 // A part of a desk page whose question was refused: the page stays, and the part says what to do.
 
-import { adviceElement } from '../advice.js';
+import { adviceElement, lifting } from '../advice.js';
+import { me } from '../api.js';
 import { whereIAm } from '../base.js';
 import { adviceFor } from '../refusal.js';
 
-export const refusal = (error, again) => adviceElement(adviceFor(error, { here: whereIAm() }), again).box;
+export function refusal(error, again) {
+  const advice = adviceFor(error, { here: whereIAm() });
+  const { box } = adviceElement(advice, again);
+  // A desk page knows who is signed in, so that this is there at once; if nobody is, the rest stands all the same.
+  if (advice.isLimit) me().then((who) => box.append(...lifting(who)), () => {});
+  return box;
+}

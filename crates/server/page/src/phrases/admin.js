@@ -83,6 +83,8 @@ export const phrase = phrasesOf({
   read_only: ['Looks at its paper account, and trades nothing', '只可查看模拟账户，不可交易', '只可查看模擬帳戶，不可交易'],
   save: ['Save', '保存', '儲存'],
   lift: ['Lift all limits', '解除所有限制', '解除所有限制'],
+  lift_now: ['Lift all its limits', '解除其所有限制', '解除其所有限制'],
+  spent: ['Its quota is used up: further securities are refused.', '额度已用完：更多证券将被拒绝。', '額度已用完：更多證券將被拒絕。'],
   lift_hint: ['Fills the form; Save sends it.', '仅填入表单，保存后生效。', '僅填入表單，儲存後生效。'],
 
   package: ['Package', '行情包', '行情包'],
@@ -104,7 +106,11 @@ export const phrase = phrasesOf({
 
   signing_in: ['Signing in', '登录', '登入'],
   has_password: ['It has a password.', '已有密码。', '已有密碼。'],
-  no_password: ['It has no password: nobody signs in to the pages as it.', '没有密码：无人能以其登录页面。', '沒有密碼：無人能以其登入頁面。'],
+  no_password: [
+    'It has no password: only a one-time link on the machine of the server signs in as it.',
+    '没有密码：只能在服务器所在机器上用一次性链接登录。',
+    '沒有密碼：只能在伺服器所在機器上用一次性連結登入。',
+  ],
   link_about: [
     'With a password link its owner sets a password, once, within a day. Send it to nobody else: whoever has it may.',
     '账户所有者可凭密码链接在一天内设置一次密码。请勿发给他人：持有链接者均可设置。',

@@ -38,6 +38,7 @@ export const phrase = phrasesOf({
     '您是管理员。在服务器上运行以下命令可解除此账户的限制：',
     '您是管理員。在伺服器上執行以下命令可解除此帳戶的限制：',
   ],
+  lift_here: ['Or change them here', '或在此处更改', '或在此處更改'],
   fast: ['Asked too often', '请求过于频繁', '請求過於頻繁'],
   fast_text: ['The server allows only so many questions at a time.', '服务器限制了一段时间内的请求数。', '伺服器限制了一段時間內的請求數。'],
   no_right: ['Not open to this account', '此账户没有权限', '此帳戶沒有權限'],

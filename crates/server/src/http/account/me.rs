@@ -1,7 +1,5 @@
 //! `GET /v1/me`: who is signed in, and what the scripts of the pages prove themselves with.
 
-use std::path::Path;
-
 use access::Role;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +10,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Tag, data, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
+use crate::lifting;
 
 pub(super) const DOC: Doc =
     Doc::new(Tag::Account, "me", "Who asks, and the CSRF token that scripts of the pages send as x-csrf")
@@ -38,7 +37,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     QueryParameters::parse(call.query, &[])?;
     // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
-    let store = (account.role == Role::Operator).then(|| store_name(site.core.store.dir()));
+    let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.dir()));
     Ok(envelope::success(Identity {
         account: account.name.clone(),
         role: account.role.as_str(),
@@ -46,10 +45,4 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         api_date: account.terms.api_date.map(|date| date.to_string()),
         store,
     }))
-}
-
-/// By its whole path: a command may be typed in another folder than the server was started in.
-fn store_name(directory: &Path) -> String {
-    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    format!("sqlite:{}", whole.display())
 }

@@ -1,5 +1,7 @@
 //! `POST /v1/uploads/{upload}/import` and `/stop`: one import at a time.
 
+use access::{Actor, ImportStep};
+
 use super::document::UploadDocument;
 use super::file::{CONFLICT, UPLOAD, find};
 use super::options::{self, ImportOptions};
@@ -24,11 +26,16 @@ pub(super) const STOP: Doc =
         .refuses(&[NOT_FOUND]);
 
 pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
-    let upload = find(call, site)?;
-    let intake = &site.core.intake;
-    intake.start(&upload, options::of_request(call, site.core.floors)?)?;
+    let (upload, core) = (find(call, site)?, &site.core);
+    let run = core.intake.start(&upload, options::of_request(call, core.floors)?)?;
+    let (actor, what) = (Actor::Account(by.account().id), format!("{}, {} bytes", upload.name, upload.bytes));
+    if let Err(error) = core.access.note_import(ImportStep::Begun, &what, &actor, core.machine_now()) {
+        // An import that nobody could account for later does not go on.
+        run.stop();
+        return Err(Problem::from_access(error));
+    }
     tracing::info!(account = by.account().id.0, file = %upload.path.display(), "an import was begun");
-    Ok(envelope::success(UploadDocument::of(&upload, intake)))
+    Ok(envelope::success(UploadDocument::of(&upload, &core.intake)))
 }
 
 pub(super) fn stop(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {

@@ -1,5 +1,9 @@
 //! `POST /v1/imports/{import}/undo`: what undoing an import would do, and doing it.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
+use access::{Actor, ImportStep};
 use history::import::{ImportError, SourceFile, Undo, UndoError, UndoneSeries, source_file};
 use market::Venues;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -68,14 +72,24 @@ struct UndoneSeriesDocument {
 pub(super) fn answer(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let id = call.path_value("import").parse::<i64>().map_err(|_| Problem::not_found())?;
     let request: UndoRequest = if call.body.is_empty() { UndoRequest::default() } else { call.json()? };
-    let intake = &site.core.intake;
-    let planned = intake.plan_undo(ImportId(id)).map_err(problem)?;
+    let core = &site.core;
+    let planned = core.intake.plan_undo(ImportId(id)).map_err(problem)?;
     if !request.dry_run {
-        intake.undo(&planned).map_err(problem)?;
+        core.intake.undo(&planned).map_err(problem)?;
         tracing::info!(account = by.account().id.0, import = id, "an import was undone");
+        let (actor, what) = (Actor::Account(by.account().id), undone(&planned));
+        let noted = core.access.note_import(ImportStep::Undone, &what, &actor, core.machine_now());
+        noted.map_err(Problem::from_access)?;
     }
-    let venues = site.core.history.venues();
+    let venues = core.history.venues();
     Ok(envelope::success(Undone::of(&planned, !request.dry_run, venues)))
+}
+
+/// For the audit: the ledger may have the whole path of a file, of which the name is enough.
+fn undone(undo: &Undo) -> String {
+    let file = Path::new(&undo.import.file).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    let (removed, restored) = (undo.removed(), undo.restored());
+    format!("import {}, {file}: {removed} candles removed, {restored} restored", undo.import.id.0)
 }
 
 impl Undone {

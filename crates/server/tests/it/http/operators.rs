@@ -209,3 +209,35 @@ async fn a_password_link_is_given_out_shown_and_withdrawn() {
     let (status, code, text) = refused(&post(&server, path, &op, json!({})).await);
     assert_eq!((status, code), (409, 409), "{text}");
 }
+
+#[tokio::test]
+async fn a_refusal_for_a_limit_names_what_lifts_it_to_operators_alone() {
+    let server = Running::start().await;
+    for (name, role) in [("op", Role::Operator), ("ann", Role::User)] {
+        let terms = Terms { quota: Some(0), rate: Some("2/30".parse().unwrap()), ..Terms::default() };
+        let new = NewAccount { role, ..NewAccount::named(name, terms) };
+        let account = server.access.create(&new, &Actor::Operator, NOW).unwrap();
+        let lifting = format!(" account set {} --unlimited` lifts it", account.account_id.0);
+        for (asked, status, code, says) in [
+            ("period=1m&start=1999-01-04", 400, 301_600, "out of minute kline begin date"),
+            ("period=day", 403, 301_607, "this account has used 0 of 0 securities"),
+            ("period=day", 429, 301_606, "more than 2 history requests in 30 s"),
+        ] {
+            let path = format!("/v1/quote/history-candlesticks?symbol=700.HK&{asked}");
+            let (found, number, text) = refused(&server.get(&path, &account).await);
+            assert_eq!((found, number), (status, code), "{name}: {text}");
+            assert!(text.starts_with(says), "{text}");
+            let is_told = text.contains("; `chandler --store sqlite:/") && text.ends_with(&lifting);
+            assert_eq!(is_told, name == "op", "{text}");
+            assert_eq!(text.contains("chandler"), name == "op", "{text}");
+        }
+        // The limits of other calls are lifted by the same.
+        for _ in 0..30 {
+            assert_ne!(server.get("/v1/asset/fund", &account).await.status, 429);
+        }
+        let (found, number, text) = refused(&server.get("/v1/asset/fund", &account).await);
+        assert_eq!((found, number), (429, 429_002), "{text}");
+        assert!(text.contains("at most 30 calls about orders and assets in 30 seconds"), "{text}");
+        assert_eq!(text.ends_with(&lifting), name == "op", "{text}");
+    }
+}

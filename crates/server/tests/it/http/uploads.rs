@@ -138,6 +138,17 @@ async fn a_file_is_looked_at_then_imported_and_then_undone() {
     // What was undone can be imported again, from the file that is still there.
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
+    // The audit says who did what; looking at a file or at an undo is none of it.
+    for (event, reasons) in [
+        ("import.begun", vec![format!("TSLA.US.csv, {} bytes", DAYS.len()); 3]),
+        ("import.undone", vec![format!("import {import}, TSLA.US.csv: 2 candles removed, 0 restored")]),
+    ] {
+        let audit = data(&server.get(&format!("/v1/admin/audit?event={event}"), &op).await);
+        let rows = audit["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["actor_account"] == "op"), "{audit}");
+        let told: Vec<&str> = rows.iter().map(|row| row["reason"].as_str().unwrap()).collect();
+        assert_eq!(told, reasons, "{audit}");
+    }
     let removed = server.http("DELETE", &upload, &bearer(&op), b"").await;
     assert_eq!((removed.status, server.get(&upload, &op).await.status), (200, 404));
 }

@@ -7,7 +7,7 @@ import { el } from '../../dom.js';
 import { phrase } from '../../phrases/admin.js';
 import { refusal } from '../refused.js';
 import { count, hongKongDate, instant, table } from '../table.js';
-import { accountPath, fieldsOf, termsChange, undoOf } from './forms.js';
+import { UNLIMITED, accountPath, fieldsOf, isSpent, termsChange, undoOf } from './forms.js';
 import { showLink } from './link.js';
 import { askToRevoke } from './revoke.js';
 import { termsForm } from './terms.js';
@@ -63,6 +63,7 @@ export async function showAccount(reference, who) {
         (now) => send(undoOf(account.terms, change), now.terms.text),
       );
     },
+    lift: (account) => actions.save(account, { ...fieldsOf(account.terms), ...UNLIMITED }),
     /** `former` is what the account had of it. */
     grant: (right, former) =>
       act(() => grant(right), phrase('granted', plain(right)), () => (former.granted ? grant(former) : withdraw(right))),
@@ -90,12 +91,12 @@ const plain = ({ package: name }) => name.replace('_', ' ');
 function sheets(account, actions) {
   const isOpen = !account.revoked_at;
   return [
-    summary(account),
+    summary(account, actions),
     ...(isOpen ? [termsForm(account, actions.save), rights(account, actions), signingIn(account, actions), ending(account, actions)] : []),
   ];
 }
 
-function summary(account) {
+function summary(account, actions) {
   const { quota } = account;
   const figure = (title, what, small) => el('div', {}, el('dt', {}, title), el('dd', {}, what, el('small', {}, small ?? '')));
   const state = account.revoked_at ? el('span', { class: 'warn' }, phrase('revoked')) : phrase('active');
@@ -111,6 +112,14 @@ function summary(account) {
       figure(phrase('level'), String(account.level), account.terms.level === null ? phrase('level_earned') : phrase('level_set')),
       figure(phrase('used'), `${count(account.used)} / ${count(account.limit)}`, quota?.month ?? ''),
     ),
+    isSpent(account)
+      ? el(
+          'p',
+          { class: 'row' },
+          el('span', { class: 'warn' }, phrase('spent')),
+          el('button', { type: 'button', onclick: () => actions.lift(account) }, phrase('lift_now')),
+        )
+      : undefined,
     el(
       'p',
       { class: 'row' },

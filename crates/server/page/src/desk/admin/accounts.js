@@ -9,7 +9,7 @@ import { refusal } from '../refused.js';
 import { count, instant, table } from '../table.js';
 import { showAccount } from './account.js';
 import { creation } from './creation.js';
-import { referenceOf } from './forms.js';
+import { isSpent, referenceOf } from './forms.js';
 import { forOperators } from './shell.js';
 
 const PAGE = 50;
@@ -91,7 +91,11 @@ const COLUMNS = [
   { title: '#', kind: 'number', of: (row) => String(row.account_id) },
   { title: phrase('role'), of: (row) => phrase(row.role === 'operator' ? 'operator' : 'user') },
   { title: phrase('level'), kind: 'number', of: (row) => String(row.level) },
-  { title: phrase('used'), kind: 'number', of: (row) => `${count(row.used)} / ${count(row.limit)}` },
+  {
+    title: phrase('used'),
+    kind: 'number',
+    of: (row) => el('span', isSpent(row) ? { class: 'warn', title: phrase('spent') } : {}, `${count(row.used)} / ${count(row.limit)}`),
+  },
   { title: phrase('rights'), of: (row) => rightsText(row.rights) || phrase('none') },
   {
     title: phrase('state'),

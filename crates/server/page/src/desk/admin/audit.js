@@ -14,7 +14,7 @@ const PAGE = 100;
 const EVENTS = [
   'account.created', 'account.changed', 'account.revoked', 'right.granted', 'right.withdrawn', 'password.link.issued',
   'password.link.withdrawn', 'password.set', 'password.removed', 'level.changed', 'levels.changed', 'quota.spent', 'login.accepted',
-  'login.refused', 'logout', 'token.renewed', 'connection.closed', 'audit.pruned', 'store.restored',
+  'login.refused', 'logout', 'link.issued', 'import.begun', 'import.undone', 'token.renewed', 'connection.closed', 'audit.pruned', 'store.restored',
 ];
 
 export const audit = forOperators('/admin/audit', 'audit', async () => {

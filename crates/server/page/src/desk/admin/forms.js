@@ -10,6 +10,9 @@ export const UNLIMITED = {
   floors: 'none',
 };
 
+/** Whether further securities are refused to an account this month. */
+export const isSpent = ({ used, limit, revoked_at: revokedAt }) => !revokedAt && used >= limit;
+
 /** How an account is named in an address: browsers take a part of dots alone out of it, so that such a name needs its number. */
 export const referenceOf = ({ account, account_id: id }) => (/^\.{1,2}$/.test(account) ? String(id) : account);
 
@@ -61,12 +64,14 @@ export function newAccount({ name, role, region, packages, ...terms }) {
   };
 }
 
-/** Lines for a shell, as `chandler account create` prints them. `url` is where the server is. */
+/** Lines for a shell, with the names and values that `chandler account create` prints. `url` is where the server is. */
 export function exportsOf(url, { app_key: key, app_secret: secret, access_token: token }) {
   const socket = `${url.replace(/^http/, 'ws')}/v2`;
-  const values = { APP_KEY: key, APP_SECRET: secret, ACCESS_TOKEN: token, HTTP_URL: url, QUOTE_WS_URL: socket, TRADE_WS_URL: socket };
+  const values = {
+    APP_KEY: key, APP_SECRET: secret, ACCESS_TOKEN: token, HTTP_URL: url, QUOTE_WS_URL: socket, TRADE_WS_URL: socket, QUOTE_URL: socket, TRADE_URL: socket,
+  };
   const lines = (prefix) => Object.entries(values).map(([name, value]) => `export ${prefix}_${name}='${value}'`);
-  return [...lines('LONGBRIDGE'), ...lines('LONGPORT')].join('\n');
+  return [...lines('LONGBRIDGE'), ...lines('LONGPORT'), `export NO_PROXY='${new URL(url).hostname}'`].join('\n');
 }
 
 /** What is asked of the audit: the filters that are filled in, and the row to go on before. */

@@ -1,0 +1,54 @@
+//! How a limit of an account is lifted, told with the refusal to those who may do that: operators, by credentials that are good for it.
+//! Everybody else reads the published text.
+
+use std::path::Path;
+
+use access::{AccountId, Caller};
+
+use crate::core::Core;
+use crate::refusal::Refusal;
+
+/// A refusal, and for an operator the command that lifts the limit that stands in the way.
+pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
+    let words = if refusal.is_limit() { words(who, core) } else { None };
+    match words {
+        Some(words) => refusal.followed_by(&format!("; {words}")),
+        None => refusal,
+    }
+}
+
+/// `` `chandler …` lifts it ``, for an operator.
+pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
+    // If it cannot be looked up, the refusal holds all the same.
+    let is_operator = core.access.is_operator(who).unwrap_or(false);
+    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.dir())))
+}
+
+/// The account by its number: its name may need quotes that a message could garble.
+fn command(account: AccountId, store: &Path) -> String {
+    format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
+}
+
+/// The store as `--store` names it, by its whole path: a command may be typed in another folder than the server was started in.
+pub(crate) fn store_name(directory: &Path) -> String {
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    format!("sqlite:{}", whole.display())
+}
+
+/// A word as a shell reads it.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_typed_as_it_stands() {
+        let of = |store: &str| command(AccountId(7), Path::new(store));
+        assert_eq!(of("/srv/own"), "chandler --store sqlite:/srv/own account set 7 --unlimited");
+        assert_eq!(of("/it's mine"), "chandler --store 'sqlite:/it'\\''s mine' account set 7 --unlimited");
+    }
+}
