@@ -112,7 +112,8 @@ impl Gatherer<'_> {
         let unreadable = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
         let (digest, bytes) = fingerprint(path).map_err(unreadable)?;
         let options = options_of_unreadable(self.context.options);
-        let path_text = path.display().to_string();
+        // The ledger names a file for whoever looks for it later, from another folder.
+        let path_text = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let mut begin = Begin {
             file,
             source: path.to_owned(),

@@ -113,6 +113,10 @@ fn what_is_no_import_of_candles_is_not_undone() {
     shop.import(&[shop.file("names.csv", "symbol,name_en\n700.HK,TENCENT\n")]);
     let refused = planned(&shop, shop.imports()[0].id).unwrap_err();
     assert!(matches!(&refused, UndoError::Kind { kind, .. } if kind == "securities"), "{refused}");
+    // Nor what changed nothing: it stays in the ledger as what it is.
+    import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
+    let same = import(&shop, "b.csv", &minutes((0..5).map(|minute| (minute, 100))));
+    assert!(matches!(planned(&shop, same), Err(UndoError::Nothing { .. })));
 }
 
 #[test]
