@@ -52,6 +52,7 @@ fn flags_of(options: &str) -> Vec<String> {
     }
     let mut flags: Vec<(&str, String)> = Vec::new();
     for (name, value) in found {
+        let value = if name == "scale" { with_decimals(value) } else { value };
         match flags.iter_mut().find(|(known, _)| *known == name) {
             Some((_, pairs)) if PAIRS.contains(&name) => {
                 pairs.push(',');
@@ -68,6 +69,21 @@ fn flags_of(options: &str) -> Vec<String> {
     words.collect()
 }
 
+/// A factor as `--scale` takes it. The ledger has a fraction, which has at most nine decimals.
+fn with_decimals(pair: String) -> String {
+    const BILLION: i128 = 1_000_000_000;
+    let parts = pair.split_once('=').and_then(|(name, factor)| Some((name, factor.split_once('/')?)));
+    let Some((name, (numerator, denominator))) = parts else { return pair };
+    match (numerator.parse::<i128>(), denominator.parse::<i128>()) {
+        (Ok(numerator), Ok(denominator @ 1..=BILLION)) => {
+            let billionths = numerator.saturating_mul(BILLION / denominator);
+            let text = format!("{}.{:09}", billionths / BILLION, billionths % BILLION);
+            format!("{name}={}", text.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => pair,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::flags_of;
@@ -77,7 +93,7 @@ mod tests {
         for (options, flags) in [
             ("", ""),
             ("symbol=700.HK", "--symbol 700.HK"),
-            ("scale volume=100 scale turnover=1000", "--scale volume=100,turnover=1000"),
+            ("scale price=1/1000 scale volume=100/1", "--scale price=0.001,volume=100"),
             (
                 "period=5m map symbol=the code map volume=- time-format=%d.%m.%Y %H:%M stamp=end estimate-turnover",
                 "--period 5m --map 'symbol=the code,volume=-' --time-format '%d.%m.%Y %H:%M' --stamp end --estimate-turnover",
