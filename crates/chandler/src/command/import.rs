@@ -368,6 +368,9 @@ fn print(reports: &[Report], ignored: &[String], next: &[String], venues: &Venue
         if !report.first_rows.is_empty() {
             writeln!(out, "{}", words::first_rows(report, venues))?;
         }
+        if !report.first_trades.is_empty() {
+            writeln!(out, "{}", words::first_trades(report, venues))?;
+        }
     }
     for report in reports {
         for note in &report.notes {

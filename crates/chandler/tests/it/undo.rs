@@ -27,6 +27,31 @@ fn an_import_says_what_it_understood_and_what_to_type_next() {
 }
 
 #[test]
+fn dates_are_those_of_each_market_and_trades_are_told_too() {
+    let world = World::new();
+    let rows = "AAPL.US,2026-11-12,1,1,1,1,1\n700.HK,2026-11-13,1,1,1,1,1\n";
+    world.write("two.csv", format!("symbol,time,open,high,low,close,volume\n{rows}"));
+    let said = world.ok(&["import", "--dry-run", "two.csv"]);
+    assert!(said.contains("from 2026-11-12 to 2026-11-13; dates of each symbol's market"), "{said}");
+    world.write("t.csv", "symbol,time,price,volume\n700.HK,2026-11-13T09:30:05+08:00,612.5,1200\n");
+    let said = world.ok(&["import", "--dry-run", "t.csv"]);
+    for words in ["700.HK: trades from 2026-11-13 09:30 to", "2026-11-13T09:30:05+08:00 612.5  1,200"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    assert_eq!(world.json(&["import", "--dry-run", "t.csv"])["files"][0]["first_rows"][0]["price"], "612.5");
+    let said = world.ok(&["import", "t.csv"]);
+    let next = said.lines().find(|line| line.starts_with("next: ")).unwrap();
+    assert!(next.ends_with("coverage 700.HK --trades") && !said.contains("undo: "), "{said}");
+    // Of a file without a row that can be read, nothing was understood.
+    world.write(
+        "600519.SH.csv",
+        "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,1.5\n",
+    );
+    let ran = world.run(&["import", "600519.SH.csv"]);
+    assert!(ran.code == Some(1) && !ran.stdout.contains("minute"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_dry_run_shows_rows_and_writes_nothing() {
     let world = World::new();
     world.write("d.csv", days("700.HK"));

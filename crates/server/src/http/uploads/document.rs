@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use history::import::{Outcome, Report};
+use history::import::{MarketTime, Outcome, Report};
 use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Venues};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -163,7 +163,7 @@ impl FileReport {
     pub(super) fn of(report: &Report, venues: &Venues) -> FileReport {
         let (outcome, message) = outcome(&report.outcome);
         let market = report.names.first().map(Symbol::market);
-        let local = |at| market.map(|market| Instant::local(at, venues.of(market).zone()));
+        let local = |(at, market): MarketTime| Instant::local(at, venues.of(market).zone());
         let is_daily = report.understood.is_some_and(|understood| understood.period.period == Period::DAY);
         let rows = report.first_rows.iter();
         FileReport {
@@ -175,8 +175,8 @@ impl FileReport {
             rows: report.rows,
             symbols: report.symbols,
             names: report.names.iter().map(Symbol::to_string).collect(),
-            first: report.range.and_then(|(first, _)| local(first)),
-            last: report.range.and_then(|(_, last)| local(last)),
+            first: report.range.map(|(first, _)| local(first)),
+            last: report.range.map(|(_, last)| local(last)),
             added: report.added,
             replaced: report.replaced,
             unchanged: report.unchanged,
