@@ -80,11 +80,11 @@ fn show(planned: &Removal, sources: &[Source], surroundings: &Surroundings) -> R
         writeln!(out, "{trades} trades of {days} days")?;
     }
     if planned.actions > 0 {
-        let actions = output::thousands(planned.actions);
-        writeln!(
-            out,
-            "{actions} corporate actions: `chandler imports` names the files that actions came from"
-        )?;
+        writeln!(out, "{} corporate actions", output::thousands(planned.actions))?;
+    }
+    if planned.period.is_none() {
+        let words = "names, lots, corporate actions and margin factors go too; `chandler imports` names the files that they came from";
+        writeln!(out, "{words}")?;
     }
     for Source { file, state, .. } in sources {
         let words = match state {
