@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use history::import::{MarketTime, Outcome, Report};
-use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Venues};
+use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Trade, Venues};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -91,6 +91,8 @@ pub(super) struct FileReport {
     problems: Vec<RefusedRow>,
     /// Of a dry run: the first rows, as they would be stored.
     first_rows: Vec<FirstRow>,
+    /// The same of a table of trades.
+    first_trades: Vec<FirstTrade>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -111,6 +113,20 @@ struct FirstRow {
     close: String,
     volume: i64,
     turnover: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FirstTrade {
+    symbol: String,
+    /// The market's time.
+    time: String,
+    price: String,
+    volume: i64,
+    /// Empty where the file does not say it.
+    direction: &'static str,
+    /// One letter; empty for an ordinary trade.
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 fn run_states(_: &mut SchemaGenerator) -> Schema {
@@ -188,6 +204,11 @@ impl FileReport {
             first_rows: rows
                 .map(|(symbol, candle)| FirstRow::of(symbol, *candle, is_daily, venues))
                 .collect(),
+            first_trades: report
+                .first_trades
+                .iter()
+                .map(|(symbol, trade)| FirstTrade::of(symbol, trade, venues))
+                .collect(),
         }
     }
 }
@@ -227,6 +248,19 @@ impl FirstRow {
             close: plain(candle.close),
             volume: candle.volume,
             turnover: candle.turnover.text().to_string(),
+        }
+    }
+}
+
+impl FirstTrade {
+    fn of(symbol: &Symbol, trade: &Trade, venues: &Venues) -> FirstTrade {
+        FirstTrade {
+            symbol: symbol.to_string(),
+            time: venues.of(symbol.market()).zone().rfc3339(trade.time),
+            price: plain(trade.price),
+            volume: trade.volume,
+            direction: trade.direction.as_str(),
+            kind: trade.kind.to_string(),
         }
     }
 }
