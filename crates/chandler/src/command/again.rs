@@ -37,17 +37,13 @@ fn flags_of(options: &str) -> Vec<String> {
             let rest = word.strip_prefix(*name);
             if stands_alone { rest == Some("") } else { rest.is_some_and(|rest| rest.starts_with('=')) }
         };
-        match (found.last_mut(), NAMES.into_iter().find(named)) {
-            (Some((name, pair)), _) if PAIRS.contains(name) && pair.is_empty() => pair.push_str(word),
-            (_, Some(name)) => {
-                let value = word.split_once('=').map_or("", |(_, value)| value);
-                found.push((name, value.to_owned()));
-            }
-            (Some((_, value)), None) => {
-                value.push(' ');
-                value.push_str(word);
-            }
-            (None, None) => {}
+        let is_open = found.last().is_some_and(|(name, pair)| PAIRS.contains(name) && pair.is_empty());
+        if let Some(name) = NAMES.into_iter().find(named).filter(|_| !is_open) {
+            let value = word.split_once('=').map_or("", |(_, value)| value);
+            found.push((name, value.to_owned()));
+        } else if let Some((_, value)) = found.last_mut() {
+            value.push_str(if is_open { "" } else { " " });
+            value.push_str(word);
         }
     }
     let mut flags: Vec<(&str, String)> = Vec::new();
