@@ -70,13 +70,13 @@ describe('the securities page', () => {
     await at(USER, '/securities', async (page, visitor) => {
       await page.getByText(/securities$/).waitFor();
       await page.getByLabel('Order').selectOption('worst');
-      // The 13th is missing of each of the many. While some are not compared yet, the page says how many are.
+      // Each of the many ends on the 12th. While some are not compared yet, the page says how many are.
       const worst = page.locator('.long-row').first();
-      await worst.getByText(/missing/).waitFor();
+      await worst.getByText('ends 2026-11-12').waitFor();
       await page.getByText(/^1,5\d\d securities$/).waitFor();
       await visitor.look('securities-worst');
       const [symbol] = await symbols(page);
-      await worst.getByRole('link', { name: /missing/ }).click();
+      await worst.getByRole('link', { name: 'ends 2026-11-12' }).click();
       await page.getByRole('heading', { name: new RegExp(`^${symbol.replace('.', '\\.')} `) }).waitFor();
     });
   });

@@ -203,7 +203,7 @@ fn naming_store(message: &str, store: &str) -> String {
 }
 
 /// A word as a shell reads it: in quotes where it has characters that mean something there.
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

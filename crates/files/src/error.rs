@@ -76,8 +76,14 @@ pub enum Problem {
     )]
     UnsurePeriod(Period),
     /// A file that names its period itself.
-    #[error("PER is {0:?}: of files with this column, only days (D) and minutes (1) can be imported")]
+    #[error(
+        "PER is {0:?}: of files with this column, days (D) and 1, 5, 15, 30 and 60 minutes can be imported"
+    )]
     NamedPeriod(String),
+    #[error(
+        "minutes of this source have times of Warsaw: write them as times of the market, and pass --period {} to say so", .0.written()
+    )]
+    TimesOfWarsaw(Grain),
     #[error("rows are {0} seconds apart; the shortest candles that can be imported are those of a minute")]
     Seconds(i64),
     #[error(

@@ -167,6 +167,7 @@ impl Rows {
             times: Times::new(options.time_format.as_ref()),
             sessions: Sessions::default(),
             estimate_turnover: options.estimate_turnover,
+            period: options.period,
         }
     }
 

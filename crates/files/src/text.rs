@@ -1,6 +1,6 @@
 //! Candles out of a text table.
 
-use market::Symbol;
+use market::{Grain, Symbol};
 
 use crate::cells::{Cells, OpenQuote, lossy};
 use crate::header::{CandleColumns, TimeColumns, Vendor};
@@ -33,6 +33,8 @@ pub(crate) struct Rows {
     pub times: Times,
     pub sessions: Sessions,
     pub estimate_turnover: bool,
+    /// What the user says that a row is.
+    pub period: Option<Grain>,
 }
 
 /// Why one row is left out; a fault of the whole file is a [`Problem`].
@@ -129,7 +131,7 @@ impl Rows {
         let columns = self.columns.clone();
         let cell = |column: usize| cells.get(line, column);
         if let Some(column) = columns.per {
-            check_per(cell(column))?;
+            check_per(cell(column), self.period)?;
         }
         let symbol = match columns.symbol {
             Some(column) => self.symbols.look_up(cell(column))?,
@@ -229,10 +231,17 @@ fn check_width(cells: &Cells, line: &[u8], width: usize) -> Result<(), RowFault>
     Ok(())
 }
 
-/// Stooq names the period in every row.
-fn check_per(cell: &[u8]) -> Result<(), RowFault> {
-    match cell {
-        b"D" | b"d" | b"1" => Ok(()),
-        other => Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
-    }
+/// Stooq names the period in every row. Its times of day are those of Warsaw, which nothing in a file says, and which would pass
+/// for times of the market: so somebody has to say that they are.
+fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
+    let grain = match cell {
+        b"D" | b"d" => return Ok(()),
+        b"1" => Grain::Minute,
+        b"5" => Grain::Own5,
+        b"15" => Grain::Own15,
+        b"30" => Grain::Own30,
+        b"60" => Grain::Own60,
+        other => return Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
+    };
+    if told == Some(grain) { Ok(()) } else { Err(RowFault::File(Problem::TimesOfWarsaw(grain))) }
 }

@@ -74,9 +74,12 @@ impl TimesAre {
         }
     }
 
-    /// In words, for a market.
-    pub fn in_words(self, market: Market) -> String {
-        let zone = market::Zone::of(market).name();
+    /// In words, for the markets of a table.
+    pub fn in_words(self, markets: &[Market]) -> String {
+        let zone = match markets {
+            [market] => market::Zone::of(*market).name(),
+            _ => "each symbol's market",
+        };
         match self {
             TimesAre::Dates => format!("dates of {zone}"),
             TimesAre::MidnightsOfUtc => format!("dates of {zone}, written as midnights of UTC"),

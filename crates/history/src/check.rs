@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::{HistoryError, adjustment};
 use block::{Block, TradeBlock};
-use market::{Candles, Timestamp, Trades, Venues};
+use market::{Candles, Flaw, Grain, Slot, Timestamp, Trades, Venue, Venues};
 use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 
 /// What a verification found.
@@ -70,7 +70,7 @@ pub fn check_until(
     let mut reader = store.reader()?;
     let stopped = Cell::new(false);
     let go_on = || if stopped.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let findings = reader.check_until(Depth::Full, go_on, |_, entry, bytes| {
+    let findings = reader.check_until(Depth::Full, go_on, |series, entry, bytes| {
         if stopped.get() {
             return None;
         }
@@ -79,7 +79,8 @@ pub fn check_until(
         report.rows += u64::from(entry.rows);
         candles.clear();
         stopped.set(watch(&report).is_break());
-        inspect(entry, bytes, &mut candles).err()
+        let venue = venues.of(series.symbol.market());
+        inspect(entry, bytes, &mut candles).and_then(|()| on_grid(series.grain, venue, &candles)).err()
     })?;
     let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
     report.damage = findings.into_iter().map(damage).collect();
@@ -136,6 +137,21 @@ fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<()
     }
 }
 
+/// Candles of coarse files begin where those of their period do. What the calendar in use has no session for is left alone: another
+/// calendar may have let it in.
+fn on_grid(grain: Grain, venue: &Venue, candles: &Candles) -> Result<(), String> {
+    let Some(length) = grain.length().filter(|_| grain.is_own()) else { return Ok(()) };
+    let mut slot: Option<Slot> = None;
+    for time in &candles.time {
+        let at = Timestamp(*time);
+        slot = slot.filter(|slot| slot.holds(at)).or_else(|| venue.slot(at));
+        if slot.is_some_and(|slot| slot.bucket(length, at).0 != at) {
+            return Err(format!("the candle at {at}: {}", Flaw::OffGrid(length)));
+        }
+    }
+    Ok(())
+}
+
 /// The same for a block of trades.
 fn inspect_trades(entry: &BlockEntry, bytes: &[u8], trades: &mut Trades) -> Result<(), String> {
     TradeBlock::parse(bytes).and_then(|block| block.read_all(trades)).map_err(|error| error.to_string())?;
@@ -179,7 +195,7 @@ fn damage(finding: Finding) -> Damage {
 
 #[cfg(test)]
 mod tests {
-    use market::Grain;
+    use market::{Candle, Price, Session, Turnover};
     use store::{Access, Lane, NewBlock};
 
     use super::*;
@@ -211,5 +227,38 @@ mod tests {
             assert!(report.unwrap().is_none() && seen == stop_at, "{stop_at}: {seen}");
         }
         assert_eq!(check(&store, &venues).unwrap().damage.len(), 4);
+    }
+
+    #[test]
+    fn candles_of_coarse_files_stand_where_those_of_their_period_begin() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.begin().unwrap();
+        // 09:30 in Hong Kong, and so many minutes later.
+        let at = |minutes: i64| Timestamp(1_704_159_000 + minutes * 60);
+        let candle = |minutes: i64| Candle {
+            time: at(minutes),
+            open: Price(1_000_000),
+            high: Price(1_000_000),
+            low: Price(1_000_000),
+            close: Price(1_000_000),
+            volume: 1,
+            turnover: Turnover(0),
+            session: Session::Intraday,
+        };
+        for (grain, minutes) in [(Grain::Own5, [0, 5]), (Grain::Own15, [0, 5]), (Grain::Minute, [0, 5])] {
+            let mut candles = Candles::default();
+            minutes.into_iter().for_each(|minutes| candles.push(candle(minutes)));
+            let bytes = block::encode(&candles, 0..2).unwrap();
+            let new = NewBlock { first: at(0), last: at(5), rows: 2, bytes };
+            let series = Series { symbol: "700.HK".parse().unwrap(), grain, lane: Lane::Regular };
+            batch.replace_blocks(&series, &[], &[new]).unwrap();
+        }
+        batch.commit().unwrap();
+        let damage = check(&store, &Venues::built_in().unwrap()).unwrap().damage;
+        let problems: Vec<&str> = damage.iter().map(|damage| damage.problem.as_str()).collect();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("15-minute candle"), "{problems:?}");
     }
 }

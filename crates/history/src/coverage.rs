@@ -27,6 +27,15 @@ pub struct Coverage {
     pub symbol: Symbol,
     /// Trading days in order; days before the first stored candle and after the last complete one are not listed.
     pub days: Vec<DayCoverage>,
+    /// The last day with a candle. What comes after it is no gap in what is stored: it ends there.
+    pub last: Date,
+}
+
+impl Coverage {
+    /// The days up to the last with a candle, and those after it.
+    pub fn split(&self) -> (&[DayCoverage], &[DayCoverage]) {
+        self.days.split_at(self.days.partition_point(|day| day.date <= self.last))
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +164,7 @@ pub fn coverage(
             gaps,
         });
     }
-    Ok(Coverage { symbol: symbol.clone(), days })
+    Ok(Coverage { symbol: symbol.clone(), days, last })
 }
 
 /// How many minutes outside regular hours each day has.

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Securities of one market alone
     #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
     market: Option<MarketArgument>,
-    /// Those first of which most is missing: days, then minutes that nothing explains
+    /// Those first of which most is missing: days, then minutes that nothing explains, then days since the last candle
     #[arg(long, conflicts_with_all = ["symbol", "trades"])]
     worst: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -95,7 +95,9 @@ fn one(
     let symbol = surroundings.symbol(text)?;
     let zone = surroundings.history.venue(&symbol).zone();
     let coverage = of(arguments, surroundings, reader, &symbol)?;
-    let shown = coverage.days.iter().filter(|day| arguments.all || !day.is_complete());
+    let (within, _) = coverage.split();
+    let listed = if arguments.all { coverage.days.as_slice() } else { within };
+    let shown = listed.iter().filter(|day| arguments.all || !day.is_complete());
     if arguments.format == Format::Json {
         let days: Vec<Value> = shown.map(|day| day_json(day, zone)).collect();
         output::json(&json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage), "days": days}))?;
@@ -150,13 +152,15 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
         let coverage = of(arguments, surroundings, reader, &symbol)?;
         bar.advance(1);
         let sum = Sum::of(&coverage);
+        let (within, _) = coverage.split();
         let document = json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage)});
         let edge = |day: Option<&DayCoverage>| day.map(|day| day.date.to_string()).unwrap_or_default();
         let row = vec![
             symbol.to_string(),
-            edge(coverage.days.first()),
-            edge(coverage.days.last()),
-            coverage.days.len().to_string(),
+            edge(within.first()),
+            edge(within.last()),
+            within.len().to_string(),
+            sum.days_after.to_string(),
             sum.daily_missing.to_string(),
             sum.expected.to_string(),
             sum.no_trades.to_string(),
@@ -167,7 +171,9 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
     }
     drop(bar);
     if arguments.worst {
-        found.sort_by_key(|(sum, ..)| Reverse((sum.daily_missing, sum.not_loaded + sum.unknown)));
+        found.sort_by_key(|(sum, ..)| {
+            Reverse((sum.daily_missing, sum.not_loaded + sum.unknown, sum.days_after))
+        });
     }
     if arguments.format == Format::Json {
         let documents: Vec<Value> = found.into_iter().map(|(.., document)| document).collect();
@@ -176,7 +182,8 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
     }
     let rows = found.into_iter().map(|(_, row, _)| row);
     let mut columns = vec![Column::Left("symbol"), Column::Left("from"), Column::Left("through")];
-    let numbers = ["days", "days missing", "minutes expected", "no trades", "not loaded", "unknown"];
+    let numbers =
+        ["days", "days since", "days missing", "minutes expected", "no trades", "not loaded", "unknown"];
     columns.extend(numbers.map(Column::Right));
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
@@ -187,6 +194,8 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
 /// Missing minutes by reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
+    /// Since the last candle.
+    days_after: usize,
     daily_missing: usize,
     expected: u64,
     stored: u64,
@@ -197,8 +206,9 @@ struct Sum {
 
 impl Sum {
     fn of(coverage: &Coverage) -> Sum {
-        let mut sum = Sum::default();
-        for day in &coverage.days {
+        let (within, after) = coverage.split();
+        let mut sum = Sum { days_after: after.len(), ..Sum::default() };
+        for day in within {
             sum.daily_missing +=
                 usize::from(day.daily_gap.is_some_and(|reason| reason != GapReason::NoTrades));
             sum.expected += u64::from(day.expected);
@@ -217,11 +227,20 @@ impl Sum {
 
     fn sentence(&self, coverage: &Coverage) -> String {
         let n = output::thousands;
-        let days = coverage.days.len() as u64;
-        let complete = coverage.days.iter().filter(|day| day.is_complete()).count() as u64;
+        let (within, after) = coverage.split();
+        let days = within.len() as u64;
+        let complete = within.iter().filter(|day| day.is_complete()).count() as u64;
+        let end = match after {
+            [] => String::new(),
+            [day] => format!("; ends on {}, 1 trading day before {}", coverage.last, day.date),
+            [.., day] => {
+                let (last, days) = (coverage.last, n(after.len() as u64));
+                format!("; ends on {last}, {days} trading days before {}", day.date)
+            }
+        };
         format!(
             "{}: {} trading days, {} complete, {} daily candles missing; {} of {} regular minutes stored, \
-             {} without trades, {} not loaded, {} unexplained",
+             {} without trades, {} not loaded, {} unexplained{end}",
             coverage.symbol,
             n(days),
             n(complete),
@@ -276,12 +295,14 @@ fn missing(day: &DayCoverage, zone: &Zone) -> String {
 
 fn summary_json(coverage: &Coverage) -> Value {
     let sum = Sum::of(coverage);
+    let (within, _) = coverage.split();
     json!({
-        "from": coverage.days.first().map(|day| day.date.to_string()),
-        "through": coverage.days.last().map(|day| day.date.to_string()),
-        "days": coverage.days.len(),
-        "days_complete": coverage.days.iter().filter(|day| day.is_complete()).count(),
-        "days_explained": coverage.days.iter().filter(|day| day.is_explained()).count(),
+        "from": within.first().map(|day| day.date.to_string()),
+        "through": within.last().map(|day| day.date.to_string()),
+        "days": within.len(),
+        "days_complete": within.iter().filter(|day| day.is_complete()).count(),
+        "days_explained": within.iter().filter(|day| day.is_explained()).count(),
+        "ends_on": (sum.days_after > 0).then(|| coverage.last.to_string()), "days_after": sum.days_after,
         "daily_missing": sum.daily_missing,
         "minutes_expected": sum.expected,
         "minutes_stored": sum.stored,

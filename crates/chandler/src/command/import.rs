@@ -378,6 +378,9 @@ fn print(
         if !report.first_rows.is_empty() {
             writeln!(out, "{}", words::first_rows(report, venues))?;
         }
+        if !report.first_trades.is_empty() {
+            writeln!(out, "{}", words::first_trades(report, venues))?;
+        }
     }
     for report in reports {
         for note in &report.notes {

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Securities of one market alone
     #[arg(long, value_enum, ignore_case = true)]
     market: Option<MarketArgument>,
-    /// Those first of which most of the last 91 days are missing
+    /// Those first that have most gaps in the last 91 days
     #[arg(long)]
     worst: bool,
     /// How many securities
@@ -112,7 +112,7 @@ impl Arguments {
         let total = found.len() as u64;
         if self.worst {
             let bar = self.progress.count(total, "securities");
-            let mut ranked: Vec<(Reverse<(u32, u32)>, &Symbol)> = Vec::with_capacity(found.len());
+            let mut ranked: Vec<(Reverse<(u32, u32, u32)>, &Symbol)> = Vec::with_capacity(found.len());
             for symbol in found {
                 ranked.push((Reverse(inventory.gaps(&mut reader, symbol)?), symbol));
                 bar.advance(1);
@@ -161,6 +161,7 @@ impl Arguments {
 fn table(documents: &[Value]) -> Result<(), Failure> {
     let mut columns = ["symbol", "name", "days", "intraday"].map(Column::Left).to_vec();
     columns.extend(["last", "missing", "partial"].map(Column::Right));
+    columns.push(Column::Left("ends"));
     let rows = documents.iter().map(|one| {
         let text = |name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
         let number = |name: &str| output::thousands(field(one, name).as_u64().unwrap_or_default());
@@ -174,11 +175,22 @@ fn table(documents: &[Value]) -> Result<(), Failure> {
             text("last"),
             number("missing"),
             number("partial"),
+            end(one),
         ]
     });
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     Ok(out.flush()?)
+}
+
+/// The last day of a security of which there are none for some days.
+fn end(one: &Value) -> String {
+    if field(one, "after_last").as_u64().unwrap_or_default() == 0 {
+        return String::new();
+    }
+    let series = field(one, "series").as_array().map(Vec::as_slice).unwrap_or_default();
+    let last = series.iter().filter_map(|one| field(one, "last").as_str()).max();
+    last.unwrap_or_default().to_owned()
 }
 
 /// From when until when there are days, and what there is within days.

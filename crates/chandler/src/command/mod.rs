@@ -1,6 +1,7 @@
 //! A file a command: its arguments, and what it does.
 
 pub(crate) mod account;
+mod again;
 pub(crate) mod assets;
 pub(crate) mod audit;
 pub(crate) mod auth;

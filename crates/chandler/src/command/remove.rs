@@ -1,15 +1,15 @@
 //! `chandler remove`: takes a symbol, or its candles of one period, out of the store.
 
 use std::io::Write;
-use std::path::Path;
 
 use clap::Args;
 use history::import::{SourceFile, source_file};
 use history::{Removal, plan_removal, remove};
 use market::Period;
 use serde_json::{Value, json};
-use store::SeriesInfo;
+use store::{ImportRecord, SeriesInfo, StoreError, View};
 
+use crate::command::again;
 use crate::command::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -35,23 +35,23 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let store = surroundings.open_existing()?;
     let mut reader = store.reader()?;
     // Nothing is held open while somebody thinks about the question.
-    let planned = {
+    let (planned, sources) = {
         let snapshot = reader.snapshot()?;
-        plan_removal(&snapshot, &symbol, arguments.period)?
+        let planned = plan_removal(&snapshot, &symbol, arguments.period)?;
+        let sources = sources(&snapshot, &planned)?;
+        (planned, sources)
     };
     if arguments.format == Format::Table {
-        show(&planned, surroundings)?;
+        show(&planned, &sources, surroundings)?;
     }
     confirm(arguments.yes, &format!("Remove this of {symbol}?"))?;
     remove(&store, surroundings.history.venues(), &planned, surroundings.now())?;
     match arguments.format {
-        Format::Json => Ok(output::json(&document(&planned))?),
+        Format::Json => Ok(output::json(&document(&planned, &sources, surroundings))?),
         Format::Table => {
             let mut out = output::stdout();
             writeln!(out, "removed")?;
-            let files = unchanged(&planned);
-            if !files.is_empty() {
-                let command = surroundings.hint(&format!("import --again {}", files.join(" ")));
+            for command in commands(&sources, surroundings) {
                 writeln!(out, "to import it again: {command}")?;
             }
             Ok(out.flush()?)
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn show(planned: &Removal, surroundings: &Surroundings) -> Result<(), Failure> {
+fn show(planned: &Removal, sources: &[Source], surroundings: &Surroundings) -> Result<(), Failure> {
     let zone = surroundings.history.venue(&planned.symbol).zone();
     let columns = [
         Column::Left("series"),
@@ -82,49 +82,77 @@ fn show(planned: &Removal, surroundings: &Surroundings) -> Result<(), Failure> {
     if planned.actions > 0 {
         writeln!(out, "{} corporate actions", output::thousands(planned.actions))?;
     }
-    for (file, state) in sources(planned) {
+    if planned.period.is_none() {
+        let words = "names, lots, corporate actions and margin factors go too; `chandler imports` names the files that they came from";
+        writeln!(out, "{words}")?;
+    }
+    for Source { file, state, .. } in sources {
         let words = match state {
             SourceFile::Same => "",
             SourceFile::Changed => ", which has changed since",
             SourceFile::Absent => ", which is not there any more",
         };
-        writeln!(out, "came from {}{words}", output::printable(&file))?;
+        writeln!(out, "came from {}{words}", output::printable(file))?;
     }
     Ok(out.flush()?)
 }
 
-/// The files that it came from, oldest first, each once, and whether they are still what they were.
-fn sources(planned: &Removal) -> Vec<(String, SourceFile)> {
-    let mut files: Vec<(String, SourceFile)> = Vec::new();
-    for source in &planned.sources {
-        if !files.iter().any(|(file, _)| *file == source.import.file) {
-            files.push((source.import.file.clone(), source_file(&source.import)));
-        }
-    }
+/// A file that some of it came from, and whether it is still what it was.
+struct Source {
+    file: String,
+    /// Those that it was imported with, as the ledger has them.
+    options: String,
+    state: SourceFile,
+}
+
+/// The files that it came from, oldest first, each once.
+fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
+    let mut imports: Vec<ImportRecord> = planned.sources.iter().map(|source| source.import.clone()).collect();
     for source in &planned.trade_sources {
-        if !files.iter().any(|(file, _)| *file == source.file) {
-            let is_there = files::read_bytes(Path::new(&source.file)).is_ok();
-            files.push((source.file.clone(), if is_there { SourceFile::Same } else { SourceFile::Absent }));
+        imports.extend(view.import(source.import)?);
+    }
+    let mut sources: Vec<Source> = Vec::new();
+    for import in imports {
+        let is_known =
+            sources.iter().any(|known| known.file == import.file && known.options == import.options);
+        if !is_known {
+            let state = source_file(&import);
+            sources.push(Source { file: import.file, options: import.options, state });
         }
     }
-    files
+    Ok(sources)
 }
 
 /// Those that are still there as they were.
-fn unchanged(planned: &Removal) -> Vec<String> {
-    let same = sources(planned).into_iter().filter(|(_, state)| *state == SourceFile::Same);
-    same.map(|(file, _)| file).collect()
+fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
+    sources.iter().filter(|source| source.state == SourceFile::Same)
 }
 
-fn document(planned: &Removal) -> Value {
+/// What imports them again: a command for each way in which they were imported.
+fn commands(sources: &[Source], surroundings: &Surroundings) -> Vec<String> {
+    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    for source in unchanged(sources) {
+        match ways.iter_mut().find(|(options, _)| *options == source.options) {
+            Some((_, files)) => files.push(source.file.as_str()),
+            None => ways.push((source.options.as_str(), vec![source.file.as_str()])),
+        }
+    }
+    let command =
+        |(options, files): &(&str, Vec<&str>)| again::command("--again", options, files, surroundings);
+    ways.iter().map(command).collect()
+}
+
+fn document(planned: &Removal, sources: &[Source], surroundings: &Surroundings) -> Value {
     let series: Vec<Value> = planned
         .series
         .iter()
         .map(|info| json!({"series": info.series.to_string(), "candles": info.rows, "bytes": info.bytes}))
         .collect();
-    let names: Vec<String> = sources(planned).into_iter().map(|(file, _)| file).collect();
+    let names: Vec<&str> = sources.iter().map(|source| source.file.as_str()).collect();
+    let same: Vec<&str> = unchanged(sources).map(|source| source.file.as_str()).collect();
     json!({
         "symbol": planned.symbol.as_str(), "candles": planned.candles(), "trades": planned.trades,
-        "actions": planned.actions, "series": series, "sources": names, "unchanged_sources": unchanged(planned),
+        "actions": planned.actions, "series": series, "sources": names, "unchanged_sources": same,
+        "again": commands(sources, surroundings),
     })
 }

@@ -6,6 +6,7 @@ use history::import::{SourceFile, Undo, plan_undo, source_file, undo};
 use serde_json::{Value, json};
 use store::ImportId;
 
+use crate::command::again;
 use crate::command::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -32,7 +33,7 @@ pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surrounding
         Format::Table => {
             let mut out = output::stdout();
             writeln!(out, "undone")?;
-            if let Some(command) = again(&planned, surroundings) {
+            if let Some(command) = command(&planned, surroundings) {
                 writeln!(out, "to import it again: {command}")?;
             }
             Ok(out.flush()?)
@@ -81,12 +82,10 @@ fn show(planned: &Undo, surroundings: &Surroundings) -> Result<(), Failure> {
 }
 
 /// The command that repeats the import, if its file is still the same.
-fn again(planned: &Undo, surroundings: &Surroundings) -> Option<String> {
+fn command(planned: &Undo, surroundings: &Surroundings) -> Option<String> {
     let import = &planned.import;
-    let has_options = !import.options.is_empty() && !import.options.starts_with("symbol=");
-    let options = if has_options { format!(", with the options {}", import.options) } else { String::new() };
     let is_same = source_file(import) == SourceFile::Same;
-    is_same.then(|| format!("{}{options}", surroundings.hint(&format!("import {}", import.file))))
+    is_same.then(|| again::command("", &import.options, &[import.file.as_str()], surroundings))
 }
 
 fn document(planned: &Undo, surroundings: &Surroundings) -> Value {
@@ -104,6 +103,6 @@ fn document(planned: &Undo, surroundings: &Surroundings) -> Value {
         .collect();
     json!({
         "import": planned.import.id.0, "file": planned.import.file, "removed": planned.removed(),
-        "restored": planned.restored(), "series": series, "again": again(planned, surroundings),
+        "restored": planned.restored(), "series": series, "again": command(planned, surroundings),
     })
 }

@@ -20,7 +20,7 @@ fn new_candles_replace_stored_ones_and_the_ledger_says_so() {
     let report = world.json(&["import", "fix.csv"]);
     assert_eq!((&report["files"][0]["added"], &report["files"][0]["replaced"]), (&1.into(), &1.into()));
     let ledger = world.json(&["imports"]);
-    assert_eq!(ledger[0]["file"], "fix.csv");
+    assert_eq!(ledger[0]["file"], world.file("fix.csv"));
     assert_eq!(
         (&ledger[0]["state"], &ledger[0]["replaced"], &ledger[0]["added"]),
         (&"done".into(), &1.into(), &1.into())
@@ -57,7 +57,7 @@ fn rows_that_break_a_rule_are_quarantined_and_the_rest_is_imported() {
     assert!(lines[1].1.contains("no session"), "{}", lines[1].1);
     assert!(lines[2].1.contains("twice"), "{}", lines[2].1);
     assert!(lines[4].1.contains("no session"), "{}", lines[4].1);
-    assert_eq!(rows[0]["file"], "m.csv");
+    assert_eq!(rows[0]["file"], world.file("m.csv"));
 }
 
 #[test]
@@ -277,7 +277,8 @@ fn a_file_on_another_basis_stops_and_says_by_which_factor() {
     );
     assert_eq!(world.ok(&["export", "700.HK", "--period", "day"]), before);
     let ledger = world.json(&["imports"]);
-    let entry = ledger.as_array().unwrap().iter().find(|entry| entry["file"] == "adjusted.csv").unwrap();
+    let entry =
+        ledger.as_array().unwrap().iter().find(|entry| entry["file"] == world.file("adjusted.csv")).unwrap();
     assert_eq!((&entry["state"], &entry["message"]), (&"failed".into(), &error.into()));
     let (code, stderr) = world.fails(&["import", "adjusted.csv"]);
     assert!(code == 1 && stderr.contains("pass --replace"), "{stderr}");

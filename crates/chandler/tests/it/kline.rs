@@ -130,7 +130,9 @@ fn reports_count_nothing_that_lies_ahead() {
     assert_eq!(candles("2026-11-13T01:29:59Z", "700.HK/1m"), None);
     // Of a file that goes on beyond now neither its end nor its rows are told.
     let sources = world.json(&["inspect", "700.HK", "--clock", morning])["sources"].clone();
-    let of = |name: &str| sources.as_array().unwrap().iter().find(|s| s["file"] == name).cloned().unwrap();
+    let of = |name: &str| {
+        sources.as_array().unwrap().iter().find(|s| s["file"] == world.file(name)).cloned().unwrap()
+    };
     assert_eq!((&of("hour.csv")["rows"], &of("hour.csv")["last"]), (&Value::Null, &Value::Null));
     let day = world.json(&["coverage", "700.HK", "--all", "--clock", morning])["days"].clone();
     let day = day.as_array().unwrap().last().unwrap().clone();

@@ -9,7 +9,7 @@ const SECURITIES: &str = "symbol,name_en,name_cn\n700.HK,Lamp & Wick,灯芯\nAAP
 
 fn world() -> World {
     let (mut all, fruit) = (days("700.HK"), days("AAPL.US"));
-    // One day of the second security is missing.
+    // The second security ends a day earlier.
     let rest = fruit.lines().skip(1).filter(|line| !line.contains("2026-11-13"));
     rest.for_each(|line| all += &format!("{line}\n"));
     World::with(&[("securities.csv", SECURITIES), ("days.csv", &all), ("hour.csv", &hour("9.HK"))])
@@ -29,7 +29,7 @@ fn a_store_is_listed_with_ranges_prices_and_gaps() {
         json!({
             "symbol": "700.HK", "name_en": "Lamp & Wick", "name_cn": "灯芯", "name_hk": "", "market": "HK",
             "series": [{"period": "day", "first": "2026-11-02", "last": "2026-11-13", "candles": 10}],
-            "last": "113.125", "expected": 10, "missing": 0, "partial": 0,
+            "last": "113.125", "expected": 10, "missing": 0, "partial": 0, "after_last": 0,
         })
     );
     assert_eq!(
@@ -42,6 +42,38 @@ fn a_store_is_listed_with_ranges_prices_and_gaps() {
         assert!(line.contains(part), "{part} is not in {line:?}");
     }
     assert!(table.contains("1m 2026-11-13 to 2026-11-13"), "{table}");
+}
+
+#[test]
+fn where_a_security_ends_is_no_gap() {
+    let rows = days("700.HK");
+    let some = |left_out: &str| -> String {
+        rows.lines().filter(|line| !line.contains(left_out)).map(|line| format!("{line}\n")).collect()
+    };
+    let world = World::with(&[("ended.csv", &some("2026-11-13"))]);
+    let ended = &world.json(&["list"])[0];
+    assert_eq!(
+        (&ended["missing"], &ended["expected"], &ended["after_last"]),
+        (&json!(0), &json!(9), &json!(1))
+    );
+    let table = world.ok(&["list"]);
+    let line: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert!(line.ends_with(&["0", "0", "2026-11-12"]), "{line:?}");
+    let covered = world.json(&["coverage", "700.HK"]);
+    let summary = &covered["summary"];
+    assert_eq!(
+        (&summary["daily_missing"], &summary["ends_on"]),
+        (&json!(0), &json!("2026-11-12")),
+        "{covered}"
+    );
+    assert_eq!((&summary["days_after"], &covered["days"]), (&json!(1), &json!([])), "{covered}");
+    let all = world.json(&["coverage", "700.HK", "--all"]);
+    assert_eq!(all["days"].as_array().unwrap().last().unwrap()["date"], "2026-11-13");
+    let said = world.ok(&["coverage", "700.HK"]);
+    assert!(said.contains("ends on 2026-11-12, 1 trading day before 2026-11-13"), "{said}");
+    // A question that stops within what is stored says nothing of its end.
+    let within = world.ok(&["coverage", "700.HK", "--end", "2026-11-11"]);
+    assert!(!within.contains("ends on"), "{within}");
 }
 
 #[test]

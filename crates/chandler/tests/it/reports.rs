@@ -12,7 +12,7 @@ fn inspect_names_series_sizes_and_sources() {
     let candles: Vec<u64> =
         report["series"].as_array().unwrap().iter().map(|s| s["candles"].as_u64().unwrap()).collect();
     assert_eq!(candles, [30, 2, 1]);
-    assert_eq!(report["sources"][0]["file"], "hour.csv");
+    assert_eq!(report["sources"][0]["file"], world.file("hour.csv"));
     assert!(report["series"][0]["bytes_per_candle"].as_f64().unwrap() > 0.0);
 }
 

@@ -27,6 +27,31 @@ fn an_import_says_what_it_understood_and_what_to_type_next() {
 }
 
 #[test]
+fn dates_are_those_of_each_market_and_trades_are_told_too() {
+    let world = World::new();
+    let rows = "AAPL.US,2026-11-12,1,1,1,1,1\n700.HK,2026-11-13,1,1,1,1,1\n";
+    world.write("two.csv", format!("symbol,time,open,high,low,close,volume\n{rows}"));
+    let said = world.ok(&["import", "--dry-run", "two.csv"]);
+    assert!(said.contains("from 2026-11-12 to 2026-11-13; dates of each symbol's market"), "{said}");
+    world.write("t.csv", "symbol,time,price,volume\n700.HK,2026-11-13T09:30:05+08:00,612.5,1200\n");
+    let said = world.ok(&["import", "--dry-run", "t.csv"]);
+    for words in ["700.HK: trades from 2026-11-13 09:30 to", "2026-11-13T09:30:05+08:00 612.5  1,200"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    assert_eq!(world.json(&["import", "--dry-run", "t.csv"])["files"][0]["first_rows"][0]["price"], "612.5");
+    let said = world.ok(&["import", "t.csv"]);
+    let next = said.lines().find(|line| line.starts_with("next: ")).unwrap();
+    assert!(next.ends_with("coverage 700.HK --trades") && !said.contains("undo: "), "{said}");
+    // Of a file without a row that can be read, nothing was understood.
+    world.write(
+        "600519.SH.csv",
+        "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,1.5\n",
+    );
+    let ran = world.run(&["import", "600519.SH.csv"]);
+    assert!(ran.code == Some(1) && !ran.stdout.contains("minute"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_dry_run_shows_rows_and_writes_nothing() {
     let world = World::new();
     world.write("d.csv", days("700.HK"));
@@ -55,7 +80,7 @@ fn an_import_is_undone_when_that_is_confirmed() {
     let (code, stderr) = world.fails(&["imports", "--undo", "1", "--yes"]);
     assert!(code == 1 && stderr.contains("imports --undo 2"), "{stderr}");
     let said = world.ok(&["imports", "--undo", "2", "--yes"]);
-    assert!(said.contains("import fix.csv"), "{said}");
+    assert!(said.contains(&format!("import --symbol 700.HK {}\n", world.file("fix.csv"))), "{said}");
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     assert_eq!(world.json(&["imports"])[0]["state"], "undone");
     let (code, stderr) = world.fails(&["imports", "--undo", "2", "--yes"]);
@@ -68,17 +93,48 @@ fn an_import_is_undone_when_that_is_confirmed() {
 }
 
 #[test]
+fn what_imports_a_removed_symbol_again_has_the_options_of_its_import() {
+    let world = World::new();
+    let lots = "ts_code,trade_date,open,high,low,close,vol,amount\n\
+        600519.SH,20261112,10,11,9,10,20.51,205.1\n600519.SH,20261113,10,11,9,10,30.25,302.5\n";
+    world.write("the lots.csv", lots);
+    world.ok(&["import", "the lots.csv", "--scale", "volume=100,turnover=1000"]);
+    let before = world.json(&["kline", "600519.SH"]);
+    // Asked for in another folder.
+    let elsewhere = world.path("store");
+    let remove = ["remove", "600519.SH", "--yes", "--format", "json"];
+    let ran = world.command(&remove).current_dir(elsewhere).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let command = report["again"][0].as_str().unwrap();
+    let file = world.file("the lots.csv");
+    let again = format!("import --again --scale volume=100,turnover=1000 --symbol 600519.SH '{file}'");
+    assert!(command.ends_with(&again), "{command}");
+    let flags = ["--again", "--scale", "volume=100,turnover=1000", "--symbol", "600519.SH"];
+    world.ok(&[&["import"], &flags[..], &[file.as_str()]].concat());
+    assert_eq!(world.json(&["kline", "600519.SH"]), before);
+}
+
+#[test]
 fn a_symbol_is_removed_when_that_is_confirmed_and_comes_back_from_its_file() {
     let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
     let ran = world.run(&["remove", "700.HK"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stdout.contains("came from days.csv") && ran.stdout.contains("700.HK/1m"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(&format!("came from {}\n", world.file("days.csv")))
+            && ran.stdout.contains("700.HK/1m"),
+        "{}",
+        ran.stdout
+    );
     let report = world.json(&["remove", "700.HK", "--period", "1m", "--yes"]);
-    assert_eq!((&report["candles"], &report["sources"][0]), (&30.into(), &"hour.csv".into()), "{report}");
+    assert_eq!(
+        (&report["candles"], &report["sources"][0]),
+        (&30.into(), &world.file("hour.csv").into()),
+        "{report}"
+    );
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     let said = world.ok(&["remove", "700.HK", "--yes"]);
-    assert!(said.contains("import --again days.csv"), "{said}");
+    assert!(said.contains(&format!("import --again --symbol 700.HK {}\n", world.file("days.csv"))), "{said}");
     assert!(world.json(&["inspect"]).as_array().unwrap().is_empty());
     assert_eq!(world.json(&["imports"])[0]["kind"], "removal");
     let (code, stderr) = world.fails(&["remove", "700.HK", "--yes"]);

@@ -39,6 +39,11 @@ impl World {
         self.dir.path().join(name)
     }
 
+    /// A file as the ledger names it.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

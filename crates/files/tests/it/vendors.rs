@@ -112,7 +112,25 @@ fn stooq_bulk_rows_say_ticker_and_period() {
         &format!("{header}AAPL.US,5,20240102,153500,1,2,1,2,3,0\n"),
         &ReadOptions::default(),
         expect![[
-            r#"aapl.us.txt: PER is "5": of files with this column, only days (D) and minutes (1) can be imported"#
+            "aapl.us.txt: minutes of this source have times of Warsaw: write them as times of the market, and pass --period 5m to say so"
+        ]],
+    );
+    check(
+        "aapl.us.txt",
+        &format!("{header}AAPL.US,5,20240102,093500,1,2,1,2,3,0\n"),
+        &ReadOptions { period: Some(Grain::Own5), ..ReadOptions::default() },
+        expect![[r#"
+            stooq Own5
+            2 AAPL.US 2024-01-02T14:35:00Z 1.000000 2.000000 1.000000 2.000000 3 0.000 -
+            note: there is no turnover column; turnovers are 0
+        "#]],
+    );
+    refusal(
+        "aapl.us.txt",
+        &format!("{header}AAPL.US,W,20240102,000000,1,2,1,2,3,0\n"),
+        &ReadOptions::default(),
+        expect![[
+            r#"aapl.us.txt: PER is "W": of files with this column, days (D) and 1, 5, 15, 30 and 60 minutes can be imported"#
         ]],
     );
 }

@@ -112,7 +112,8 @@ impl Gatherer<'_> {
         let unreadable = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
         let (digest, bytes) = fingerprint(path).map_err(unreadable)?;
         let options = options_of_unreadable(self.context.options);
-        let path_text = path.display().to_string();
+        // The ledger names a file for whoever looks for it later, from another folder.
+        let path_text = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let mut begin = Begin {
             file,
             source: path.to_owned(),
@@ -296,7 +297,9 @@ impl Gatherer<'_> {
         report.resumed_at = done;
         report.understood = Some(reader.understood());
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
+        let mut has_rows = false;
         while let Some(batch) = reader.next()? {
+            has_rows |= !batch.rows.is_empty();
             match self.failures.of(file).map(|failure| failure.message().map(str::to_owned)) {
                 Some(Some(message)) => return Err(Trouble::File(message)),
                 Some(None) => return Ok(Outcome::Interrupted),
@@ -322,7 +325,7 @@ impl Gatherer<'_> {
         }
         report.symbols = reader.symbols().len() as u64;
         report.names = reader.symbols().iter().take(NAMES_SHOWN).cloned().collect();
-        report.notes.extend(reader.notes());
+        report.understand(has_rows, reader.notes());
         if report.unserved > 0 {
             report.notes.push(unserved::note(report.unserved, grain, floors));
         }

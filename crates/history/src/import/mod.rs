@@ -38,7 +38,7 @@ pub use context::{Context, Options, Progress};
 pub use error::ImportError;
 pub use identity::{SourceFile, source_file};
 pub use preview::preview;
-pub use report::{Outcome, Report};
+pub use report::{MarketTime, Outcome, Report};
 pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;

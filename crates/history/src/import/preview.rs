@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use files::{CandleReader, Table, TradeReader};
-use market::{Candles, Venues};
+use market::{Candles, Date, Trades, Venues};
 use store::{ImportState, Lane, Reader, Series, Store};
 
+use super::gather::Trouble;
 use super::identity::{fingerprint, ledger_options};
 use super::inspect::{Inspector, candle};
 use super::lay::{OnDamage, merged};
 use super::replacing::Replacing;
 use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
+use super::trade_gather;
+use super::trade_lay::{TradePart, lay_trades};
 use super::{ImportError, Options, Outcome, Report, tables_of};
 use crate::lane_of;
 
@@ -44,6 +47,8 @@ struct Preview<'a> {
 
 /// Candles of a file by the number of their symbol and their lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
+/// Trades of a file by the number of their symbol and their day.
+type GatheredTrades = BTreeMap<(u32, Date), Trades>;
 
 impl Preview<'_> {
     fn file(&mut self, path: &Path) -> Result<Report, ImportError> {
@@ -56,13 +61,17 @@ impl Preview<'_> {
                 return Ok(report);
             }
         };
+        if let Err(Trouble::File(message)) = self.options.build_meaning(&table) {
+            report.outcome = Outcome::Failed(message);
+            return Ok(report);
+        }
         if let Some(known) = self.known(path, &table)? {
             report.outcome = known;
             return Ok(report);
         }
         match table {
             Table::Candles(reader) => self.candles(reader, &mut report)?,
-            Table::Trades(reader) => self.trades(reader, &mut report),
+            Table::Trades(reader) => self.trades(reader, &mut report)?,
             Table::Securities(table) => {
                 report.kind = "securities";
                 count(&mut report, table.rows.len(), &table.rejected);
@@ -96,7 +105,7 @@ impl Preview<'_> {
         report.kind = "candles";
         report.understood = Some(rows.understood());
         let mut inspector = Inspector::new(self.venues, rows.grain());
-        let (mut gathered, mut held) = (Gathered::new(), 0);
+        let (mut gathered, mut held, mut has_rows) = (Gathered::new(), 0, false);
         let mut replacing = Replacing::default();
         while !self.stop.load(Ordering::Relaxed) {
             let batch = match rows.next() {
@@ -107,6 +116,7 @@ impl Preview<'_> {
                     return Ok(());
                 }
             };
+            has_rows |= !batch.rows.is_empty();
             report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
             batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
             for row in &batch.rows {
@@ -118,7 +128,7 @@ impl Preview<'_> {
                         continue;
                     }
                 };
-                report.see(row.time);
+                report.see(row.time, symbol.market());
                 let candle = candle(row, session);
                 if report.first_rows.len() < self.rows_shown {
                     report.first_rows.push((symbol.clone(), candle));
@@ -135,7 +145,7 @@ impl Preview<'_> {
         report.problems.sort();
         report.symbols = rows.symbols().len() as u64;
         report.names = rows.symbols().iter().take(NAMES_SHOWN).cloned().collect();
-        report.notes.extend(rows.notes());
+        report.understand(has_rows, rows.notes());
         report.judge(self.options, &replacing, self.venues);
         Ok(())
     }
@@ -166,25 +176,74 @@ impl Preview<'_> {
         Ok(())
     }
 
-    fn trades(&self, mut rows: TradeReader, report: &mut Report) {
+    fn trades(&mut self, mut rows: TradeReader, report: &mut Report) -> Result<(), ImportError> {
         report.kind = "trades";
+        let mut inspector = trade_gather::Inspector::new(self.venues);
+        let (mut gathered, mut held) = (GatheredTrades::new(), 0);
         while !self.stop.load(Ordering::Relaxed) {
-            match rows.next() {
-                Ok(Some(batch)) => {
-                    report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
-                    batch.rows.iter().for_each(|row| report.see(row.trade.time));
-                    batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
-                }
+            let batch = match rows.next() {
+                Ok(Some(batch)) => batch,
                 Ok(None) => break,
                 Err(error) => {
                     report.outcome = Outcome::Failed(error.problem.to_string());
-                    return;
+                    return Ok(());
                 }
+            };
+            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+            for row in &batch.rows {
+                let Some(symbol) = rows.symbols().get(row.symbol as usize) else { continue };
+                let place = match inspector.inspect(row, symbol) {
+                    Ok(place) => place,
+                    Err(flaw) => {
+                        report.refuse(row.line, &flaw.to_string());
+                        continue;
+                    }
+                };
+                report.see(row.trade.time, symbol.market());
+                if report.first_trades.len() < self.rows_shown {
+                    report.first_trades.push((symbol.clone(), row.trade));
+                }
+                gathered.entry((row.symbol, place.day)).or_default().push(row.trade);
+                held += 1;
+            }
+            if held >= PORTION_ROWS {
+                self.compare_trades(&rows, std::mem::take(&mut gathered), report)?;
+                held = 0;
             }
         }
+        self.compare_trades(&rows, gathered, report)?;
+        report.problems.sort();
         report.symbols = rows.symbols().len() as u64;
         report.names = rows.symbols().iter().take(NAMES_SHOWN).cloned().collect();
         report.notes.extend(rows.notes());
+        report.judge(self.options, &Replacing::default(), self.venues);
+        Ok(())
+    }
+
+    /// The same for trades. A second whose trades are read in two portions is compared in two parts.
+    fn compare_trades(
+        &mut self,
+        rows: &TradeReader,
+        gathered: GatheredTrades,
+        report: &mut Report,
+    ) -> Result<(), ImportError> {
+        let on_damage = OnDamage::of(self.options);
+        let snapshot = self.reader.as_mut().map(Reader::snapshot).transpose()?;
+        for ((symbol, day), trades) in gathered {
+            let Some(symbol) = rows.symbols().get(symbol as usize).cloned() else { continue };
+            let Some(snapshot) = &snapshot else {
+                report.added += trades.len() as u64;
+                continue;
+            };
+            let part = TradePart { symbol, day, continues: None, trades };
+            if let Some(laid) = lay_trades(snapshot, 0, part, on_damage)? {
+                report.added += laid.counts.added;
+                report.replaced += laid.counts.replaced;
+                report.unchanged += laid.counts.unchanged;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use files::Understood;
-use market::{Candle, Symbol, Timestamp};
+use market::{Candle, Market, Symbol, Timestamp, Trade};
 use store::ImportId;
 
 /// Quarantined rows kept for each file; beyond that they are only counted.
@@ -11,6 +11,9 @@ pub(crate) const PROBLEMS_SHOWN: usize = 5;
 
 /// Symbols of a file that are named in its report.
 pub(crate) const NAMES_SHOWN: usize = 8;
+
+/// A stamp, and the market whose clock tells its date: a file may have symbols of several.
+pub type MarketTime = (Timestamp, Market);
 
 /// What became of one file.
 #[derive(Clone, Debug)]
@@ -24,10 +27,12 @@ pub struct Report {
     pub understood: Option<Understood>,
     /// Its first symbols; `symbols` counts all of them.
     pub names: Vec<Symbol>,
-    /// The first and the last stamp of the candles that were stored, or would be.
-    pub range: Option<(Timestamp, Timestamp)>,
+    /// The first and the last candle or trade that was stored, or would be.
+    pub range: Option<(MarketTime, MarketTime)>,
     /// Of a dry run: the first rows as they would be stored.
     pub first_rows: Vec<(Symbol, Candle)>,
+    /// The same of a table of trades.
+    pub first_trades: Vec<(Symbol, Trade)>,
     /// Rows behind an earlier checkpoint that were skipped this time.
     pub resumed_at: u64,
     pub rows: u64,
@@ -54,6 +59,7 @@ impl Report {
             names: Vec::new(),
             range: None,
             first_rows: Vec::new(),
+            first_trades: Vec::new(),
             resumed_at: 0,
             rows: 0,
             symbols: 0,
@@ -67,10 +73,20 @@ impl Report {
         }
     }
 
-    /// Takes note of a candle that is stored.
-    pub(crate) fn see(&mut self, at: Timestamp) {
-        let (first, last) = self.range.get_or_insert((at, at));
-        (*first, *last) = ((*first).min(at), (*last).max(at));
+    /// What is told of a table when all of it is read. Of one without a row that can be read, nothing was understood.
+    pub(crate) fn understand(&mut self, has_rows: bool, notes: Vec<String>) {
+        if has_rows {
+            self.notes.extend(notes);
+        } else {
+            self.understood = None;
+        }
+    }
+
+    /// Takes note of a candle or trade that is stored.
+    pub(crate) fn see(&mut self, at: Timestamp, market: Market) {
+        let seen = (at, market);
+        let (first, last) = self.range.get_or_insert((seen, seen));
+        (*first, *last) = ((*first).min(seen), (*last).max(seen));
     }
 }
 

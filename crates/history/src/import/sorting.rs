@@ -64,7 +64,7 @@ impl<'a> Sorting<'a> {
             match inspected {
                 Ok(session) => {
                     report.unserved += u64::from(self.unserved.holds(symbol.market(), row.time));
-                    report.see(row.time);
+                    report.see(row.time, symbol.market());
                     self.put(pending, row, symbol, session)?;
                 }
                 Err(flaw) => {

@@ -32,20 +32,20 @@ impl Options {
 
 /// Where trades stand in the hours of their markets.
 #[derive(Debug)]
-struct Inspector<'a> {
+pub(super) struct Inspector<'a> {
     hk: TradeHours<'a>,
     us: TradeHours<'a>,
     cn: TradeHours<'a>,
 }
 
 impl<'a> Inspector<'a> {
-    fn new(venues: &'a Venues) -> Inspector<'a> {
+    pub(super) fn new(venues: &'a Venues) -> Inspector<'a> {
         let hours = |market| TradeHours::new(venues.of(market));
         Inspector { hk: hours(Market::Hk), us: hours(Market::Us), cn: hours(Market::Cn) }
     }
 
     #[inline]
-    fn inspect(&mut self, row: &TradeRow, symbol: &Symbol) -> Result<TradePlace, TradeFlaw> {
+    pub(super) fn inspect(&mut self, row: &TradeRow, symbol: &Symbol) -> Result<TradePlace, TradeFlaw> {
         row.trade.check()?;
         if symbol.is_us_option() {
             return Err(TradeFlaw::Option);
@@ -199,6 +199,7 @@ impl TradeSorting<'_> {
                 Ok(place) => {
                     let at = row.trade.time;
                     report.unserved += u64::from(self.unserved.holds(symbol.market(), at));
+                    report.see(at, symbol.market());
                     self.put(pending, row, symbol, place.day)?;
                 }
                 Err(flaw) => {

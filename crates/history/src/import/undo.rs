@@ -44,6 +44,8 @@ pub enum UndoError {
         "import {} is of {kind}: only candles can be undone; `chandler remove SYMBOL` removes all that is stored of a symbol", id.0
     )]
     Kind { id: ImportId, kind: String },
+    #[error("import {} changed nothing: there is nothing to undo", id.0)]
+    Nothing { id: ImportId },
     #[error(
         "what import {} changed is not known: an earlier version made it, or its candles were removed since; `chandler remove SYMBOL`, then import what is to stay", id.0
     )]
@@ -151,8 +153,9 @@ fn changes_of(view: &View, id: ImportId) -> Result<(ImportRecord, Vec<ImportChan
         return Err(UndoError::Kind { id, kind: import.kind });
     }
     let changes = view.import_changes(id)?;
-    if changes.is_empty() && import.added + import.replaced > 0 {
-        return Err(UndoError::NotKept { id });
+    if changes.is_empty() {
+        let has_changed = import.added + import.replaced > 0;
+        return Err(if has_changed { UndoError::NotKept { id } } else { UndoError::Nothing { id } });
     }
     for change in &changes {
         if let Some(by) = view.changed_since(change)? {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use history::import::{Options, Outcome, Sizes, Undo, UndoError, plan_undo, preview, undo};
 use history::{RemovalError, plan_removal, remove};
-use market::{Grain, Period, Timestamp};
+use market::{Grain, Market, Period, Timestamp};
 use store::{ImportId, ImportState};
 
 use crate::common::{Shop, symbol, venues};
@@ -113,6 +113,10 @@ fn what_is_no_import_of_candles_is_not_undone() {
     shop.import(&[shop.file("names.csv", "symbol,name_en\n700.HK,TENCENT\n")]);
     let refused = planned(&shop, shop.imports()[0].id).unwrap_err();
     assert!(matches!(&refused, UndoError::Kind { kind, .. } if kind == "securities"), "{refused}");
+    // Nor what changed nothing: it stays in the ledger as what it is.
+    import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
+    let same = import(&shop, "b.csv", &minutes((0..5).map(|minute| (minute, 100))));
+    assert!(matches!(planned(&shop, same), Err(UndoError::Nothing { .. })));
 }
 
 #[test]
@@ -166,11 +170,55 @@ fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
     assert_eq!((report.rows, report.added, report.replaced, report.unchanged), (10, 5, 5, 0));
     assert_eq!(report.first_rows.len(), 3);
     assert_eq!(report.first_rows[0].1.time, Timestamp(1_704_159_300));
-    assert_eq!(report.range, Some((Timestamp(1_704_159_300), Timestamp(1_704_159_840))));
+    let at = |seconds| (Timestamp(seconds), Market::Hk);
+    assert_eq!(report.range, Some((at(1_704_159_300), at(1_704_159_840))));
     assert_eq!(report.import, None);
     // A store that is not there yet has nothing to replace.
     assert_eq!(check(None, &Options::default()).added, 10);
     assert_eq!((shop.content(), shop.imports().len()), before);
+}
+
+#[test]
+fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
+    let shop = Shop::new();
+    let path = shop.file(
+        "t.csv",
+        "symbol,time,price,volume,direction,type\n\
+         700.HK,2026-11-13T09:30:00.125+08:00,612.5,200,up,\n\
+         700.HK,2026-11-13T16:08:37+08:00,612,81500,,U\n\
+         AAPL.US,2026-11-13T09:30:00-05:00,231.115,17,sell,I\n\
+         AAPL.US,2026-11-14T09:30:00-05:00,231.115,17,sell,I\n",
+    );
+    let check = |store, options: &Options| {
+        let stop = AtomicBool::new(false);
+        preview(store, venues(), options, 2, &stop, std::slice::from_ref(&path)).unwrap().remove(0)
+    };
+    for store in [None, Some(&shop.store)] {
+        let report = check(store, &Options::default());
+        assert_eq!((&report.outcome, report.symbols), (&Outcome::Checked, 2), "{report:?}");
+        assert_eq!((report.rows, report.added, report.quarantined), (4, 3, 1), "{report:?}");
+        assert_eq!(report.problems[0].0, 5);
+        let shown: Vec<String> = report.first_trades.iter().map(|(symbol, _)| symbol.to_string()).collect();
+        assert_eq!(shown, ["700.HK", "700.HK"]);
+        assert_eq!(report.first_trades[0].1.volume, 200);
+    }
+    let strict = check(None, &Options { strict: true, ..Options::default() });
+    assert!(matches!(&strict.outcome, Outcome::Failed(why) if why.contains("line 5")), "{strict:?}");
+    assert!(shop.imports().is_empty());
+    let imported = shop.import(std::slice::from_ref(&path)).remove(0);
+    assert_eq!((imported.added, imported.quarantined), (3, 1), "{imported:?}");
+    let again = check(Some(&shop.store), &Options { again: true, ..Options::default() });
+    assert_eq!((again.added, again.replaced, again.unchanged), (0, 0, 3), "{again:?}");
+    assert_eq!(again.range, imported.range);
+    // What has no trades is refused as by the import.
+    let days = shop.file("d.csv", "symbol,time,open,high,low,close,volume\n700.HK,2024-01-02,1,1,1,1,1\n");
+    let build = Options { build_candles: true, ..Options::default() };
+    let stop = AtomicBool::new(false);
+    let refused = preview(None, venues(), &build, 2, &stop, &[days]).unwrap().remove(0);
+    assert!(
+        matches!(&refused.outcome, Outcome::Failed(why) if why.contains("--build-candles")),
+        "{refused:?}"
+    );
 }
 
 /// Every example of the documents goes in; what the commands there pass beside the file is said here.

@@ -1,20 +1,24 @@
 //! What an import understood of a file, in words and as JSON, and what to type next.
 
 use files::{JudgedBy, Understood};
-use history::import::{Outcome, Report};
-use market::{Candle, DECIMALS_MAX, Period, Symbol, Timestamp, Venues, Zone};
+use history::import::{MarketTime, Outcome, Report};
+use market::{Candle, DECIMALS_MAX, Market, Period, Price, Symbol, Venues};
 use serde_json::{Value, json};
 
 use crate::output::{self, Column};
 use crate::surroundings::Surroundings;
 
-/// What was read of a table of candles, as one line; nothing for other tables.
+/// What was read of a table of candles or trades, as one line; nothing for other tables.
 pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
-    let (understood, symbol) = (report.understood?, report.names.first()?);
-    let zone = venues.of(symbol.market()).zone();
+    if report.kind == "trades" {
+        let (first, last) = report.range?;
+        let [first, last] = [first, last].map(|time| stamp(venues, true, time));
+        return Some(format!("{}: trades from {first} to {last}", symbols(report)));
+    }
+    let understood = report.understood?;
     let range = match report.range {
         Some((first, last)) => {
-            let stamp = |at| stamp(zone, understood.period.period, at);
+            let stamp = |time| stamp(venues, understood.period.period.is_clock(), time);
             format!(" from {} to {}", stamp(first), stamp(last))
         }
         None => String::new(),
@@ -30,9 +34,17 @@ pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
         if understood.symbol.is_guess() { " (a guess from the file's name)" } else { "" },
         period_word(understood.period.period),
         period_guess(&understood).map(|why| format!(" (a guess: {why})")).unwrap_or_default(),
-        understood.times.in_words(symbol.market()),
+        understood.times.in_words(&markets(report)),
         understood.basis.in_words(),
     ))
+}
+
+/// The markets of the symbols that are named, each once.
+fn markets(report: &Report) -> Vec<Market> {
+    let mut markets: Vec<Market> = report.names.iter().map(Symbol::market).collect();
+    markets.sort_unstable();
+    markets.dedup();
+    markets
 }
 
 fn symbols(report: &Report) -> String {
@@ -62,22 +74,19 @@ fn period_word(period: Period) -> String {
     }
 }
 
-/// A stamp on the market's wall clock; of days and longer the date alone.
-fn stamp(zone: &Zone, period: Period, at: Timestamp) -> String {
-    let (date, seconds) = zone.local(at);
-    if period.is_clock() {
-        format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60)
-    } else {
-        date.to_string()
-    }
+/// A stamp on its market's wall clock; of days and longer the date alone.
+fn stamp(venues: &Venues, is_clock: bool, (at, market): MarketTime) -> String {
+    let (date, seconds) = venues.of(market).zone().local(at);
+    if is_clock { format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60) } else { date.to_string() }
 }
 
 /// What to type next, for the first file that has something to show.
 pub(super) fn next_steps(reports: &[Report], surroundings: &Surroundings) -> Vec<String> {
-    let imported = |report: &&Report| report.outcome == Outcome::Imported && report.understood.is_some();
+    let imported = |report: &&Report| report.outcome == Outcome::Imported && !report.names.is_empty();
     let Some(report) = reports.iter().find(imported) else { return Vec::new() };
-    let (Some(understood), Some(symbol)) = (report.understood, report.names.first()) else {
-        return Vec::new();
+    let Some(symbol) = report.names.first() else { return Vec::new() };
+    let Some(understood) = report.understood else {
+        return vec![surroundings.hint(&format!("coverage {symbol} --trades"))];
     };
     let mut steps = vec![surroundings.hint(&format!("kline {symbol} --period {}", understood.period.period))];
     steps.extend(report.import.map(|id| surroundings.hint(&format!("imports --undo {}", id.0))));
@@ -105,34 +114,66 @@ pub(super) fn first_rows(report: &Report, venues: &Venues) -> String {
     output::text(&output::table(&columns, rows))
 }
 
+/// The same of a table of trades.
+pub(super) fn first_trades(report: &Report, venues: &Venues) -> String {
+    let columns = [
+        Column::Left("symbol"),
+        Column::Left("time"),
+        Column::Right("price"),
+        Column::Right("volume"),
+        Column::Left("direction"),
+        Column::Left("type"),
+    ];
+    let rows = report.first_trades.iter().map(|(symbol, trade)| {
+        vec![
+            symbol.to_string(),
+            venues.of(symbol.market()).zone().rfc3339(trade.time),
+            short(trade.price),
+            output::thousands(trade.volume.unsigned_abs()),
+            trade.direction.as_str().to_owned(),
+            trade.kind.to_string(),
+        ]
+    });
+    output::text(&output::table(&columns, rows))
+}
+
 fn prices(candle: &Candle) -> [String; 4] {
-    let text = |price: market::Price| {
-        let text = price.text(DECIMALS_MAX).to_string();
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        short.to_owned()
-    };
-    [candle.open, candle.high, candle.low, candle.close].map(text)
+    [candle.open, candle.high, candle.low, candle.close].map(short)
+}
+
+/// Without the zeros at the end, which say nothing.
+fn short(price: Price) -> String {
+    let text = price.text(DECIMALS_MAX).to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The same as JSON.
 pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
-    let (Some(understood), Some(symbol)) = (report.understood, report.names.first()) else {
-        return Value::Null;
-    };
-    let zone = venues.of(symbol.market()).zone();
-    let range = report.range.map(|(first, last)| [zone.rfc3339(first), zone.rfc3339(last)]);
+    let Some(understood) = report.understood else { return Value::Null };
+    let zone = |market: Market| venues.of(market).zone();
+    let written = |(at, market): MarketTime| zone(market).rfc3339(at);
+    let range = report.range.map(|(first, last)| [written(first), written(last)]);
+    let markets = markets(report);
+    let zones: Vec<&str> = markets.iter().map(|market| zone(*market).name()).collect();
     json!({
         "vendor": understood.vendor.as_str(),
         "symbols": report.names.iter().map(Symbol::as_str).collect::<Vec<_>>(),
         "symbol_is_guess": understood.symbol.is_guess(),
         "period": understood.period.period.to_string(), "period_is_guess": period_guess(&understood).is_some(),
-        "range": range, "time_zone": zone.name(), "times": understood.times.in_words(symbol.market()),
+        "range": range, "time_zone": zones.join(", "), "times": understood.times.in_words(&markets),
         "basis": understood.basis.in_words(), "decimal": understood.decimal.as_str(),
         "columns_are_guess": understood.are_columns_guessed,
     })
 }
 
 pub(super) fn first_rows_document(report: &Report, venues: &Venues) -> Vec<Value> {
+    let trades = report.first_trades.iter().map(|(symbol, trade)| {
+        json!({
+            "symbol": symbol.as_str(), "time": venues.of(symbol.market()).zone().rfc3339(trade.time),
+            "price": short(trade.price), "volume": trade.volume, "direction": trade.direction.as_str(),
+            "type": trade.kind.to_string(),
+        })
+    });
     let rows = report.first_rows.iter().map(|(symbol, candle)| {
         let [open, high, low, close] = prices(candle);
         json!({
@@ -141,5 +182,5 @@ pub(super) fn first_rows_document(report: &Report, venues: &Venues) -> Vec<Value
             "volume": candle.volume, "turnover": candle.turnover.text().to_string(),
         })
     });
-    rows.collect()
+    rows.chain(trades).collect()
 }

@@ -72,9 +72,18 @@ function ranges(row, isWanted, isNamed) {
   return wanted.length > 0 ? wanted.map(range).join(', ') : '–';
 }
 
-function gaps({ symbol, missing, partial, expected }) {
-  if (missing + partial === 0) return expected > 0 ? phrase('no_gaps') : '–';
-  const words = [missing > 0 && phrase('gap_missing', count(missing)), partial > 0 && phrase('gap_partial', count(partial))].filter(Boolean).join(phrase('comma'));
+/** What is missing of the newest days; where a security ends is said apart. */
+function gaps({ symbol, series, missing, partial, expected, after_last: afterLast }) {
+  if (missing + partial + afterLast === 0) return expected > 0 ? phrase('no_gaps') : '–';
+  const end = series.map(({ last }) => last).sort().at(-1);
+  const words = [
+    missing > 0 && phrase('gap_missing', count(missing)),
+    partial > 0 && phrase('gap_partial', count(partial)),
+    afterLast > 0 && end && phrase('gap_ends', end),
+  ]
+    .filter(Boolean)
+    .join(phrase('comma'));
+  if (words === '') return '–';
   return el('a', { href: addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`), class: missing > 0 ? 'warn' : undefined }, words);
 }
 

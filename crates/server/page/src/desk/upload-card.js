@@ -137,6 +137,7 @@ function checkedFile(report) {
     factList(report),
     noteList(report),
     firstRows(report.first_rows),
+    firstTrades(report.first_trades),
     refusedRows(report.problems, phrase('first_refused')),
   );
 }
@@ -184,6 +185,20 @@ function firstRows(rows) {
     { title: phrase('time'), of: (row) => row.time.replace('T', ' ') },
     ...[number('open', 'open'), number('high', 'high'), number('low', 'low'), number('close', 'close')],
     ...[number('volume', 'volume'), number('turnover', 'turnover')],
+  ];
+  return el('div', {}, el('h4', {}, phrase('first_rows')), table(phrase('first_rows'), columns, rows, ''));
+}
+
+/** The same of a table of trades. */
+function firstTrades(rows = []) {
+  if (rows.length === 0) return undefined;
+  const columns = [
+    { title: phrase('symbol'), of: (row) => row.symbol },
+    { title: phrase('time'), of: (row) => row.time.replace('T', ' ') },
+    { title: phrase('price'), kind: 'number', of: (row) => grouped(row.price) },
+    { title: phrase('volume'), kind: 'number', of: (row) => grouped(row.volume) },
+    { title: phrase('direction'), of: (row) => row.direction },
+    { title: phrase('trade_type'), of: (row) => row.type },
   ];
   return el('div', {}, el('h4', {}, phrase('first_rows')), table(phrase('first_rows'), columns, rows, ''));
 }

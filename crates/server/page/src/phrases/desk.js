@@ -122,6 +122,7 @@ export const phrase = phrasesOf({
   intraday: ['Intraday', '日内K线', '日內K線'],
   last: ['Last', '最新价', '最新價'],
   gap_missing: ['{0} missing', '缺 {0} 天', '缺 {0} 天'],
+  gap_ends: ['ends {0}', '止于 {0}', '止於 {0}'],
   gap_partial: ['{0} partial', '{0} 天不全', '{0} 天不全'],
   comma: [', ', '，', '，'],
   no_gaps: ['none', '无', '無'],

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use store::{Reader, TradeDay};
 
-use super::listing::{self, HiddenDays, Listing, Order, Sight, worst_first};
+use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
 use super::securities;
 use crate::command;
 use crate::directory::ListedSecurity;
@@ -143,7 +143,9 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let mut found = Listing { order: Some(order), ..listing }.found(&directory, &sight);
     let uncounted = match order {
         Order::Symbol => 0,
-        Order::Worst => worst_first(&mut found, (start, end), &sight, site).map_err(Refusal::from)?,
+        Order::Worst => {
+            worst_first(&mut found, (start, end), &sight, site, DayCounts::holes).map_err(Refusal::from)?
+        }
     };
     let from = first_place(&named, order, &found)?;
     let page: Vec<&ListedSecurity> = found.iter().skip(from).take(limit).copied().collect();

@@ -73,12 +73,14 @@ struct StoredSecurity {
     series: Vec<StoredSeries>,
     /// The last price in regular hours; null if there is none, or the account may not see it.
     last: Option<String>,
-    /// Trading days of the range, from the first day of the security on.
+    /// Trading days of the range, from the first day of the security to its last.
     expected: u32,
     /// Those without any candle.
     missing: u32,
     /// Those without some of their candles.
     partial: u32,
+    /// Trading days of the range after the last day of the security: they are no gaps, it ends there.
+    after_last: u32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -103,7 +105,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let (sight, directory) = (Sight::of(&admitted, site), site.directory()?);
     let mut found = listing.found(&directory, &sight);
     let uncounted = match listing.order {
-        Some(Order::Worst) => worst_first(&mut found, days, &sight, site).map_err(Refusal::from)?,
+        Some(Order::Worst) => {
+            worst_first(&mut found, days, &sight, site, DayCounts::gaps).map_err(Refusal::from)?
+        }
         Some(Order::Symbol) | None => 0,
     };
     let page: Vec<&ListedSecurity> = found.iter().skip(offset).take(limit).copied().collect();
@@ -190,7 +194,8 @@ impl StoredSecurity {
             last: Day(range.last),
             candles: range.rows,
         });
-        let DayCounts { missing, partial, expected } = DayCounts::of(letters, HiddenDays::of(start, floors));
+        let DayCounts { missing, partial, after_last, expected } =
+            DayCounts::of(letters, HiddenDays::of(start, floors));
         Ok(StoredSecurity {
             symbol: symbol.as_str().to_owned(),
             name_en: one.name_en.clone(),
@@ -202,6 +207,7 @@ impl StoredSecurity {
             expected,
             missing,
             partial,
+            after_last,
         })
     }
 }
@@ -241,11 +247,10 @@ impl<'a> StoreInventory<'a> {
         self.directory.matches(query, is_wanted).into_iter().map(|one| &one.symbol).collect()
     }
 
-    /// How bad the days of a security are: those that are missing, then those that are partial.
-    pub fn gaps(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(u32, u32), HistoryError> {
+    /// How bad the days of a security are: those that are missing, then those that are partial, then those since its last candle.
+    pub fn gaps(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(u32, u32, u32), HistoryError> {
         let letters = self.expected.letters(reader, symbol)?;
-        let counts = DayCounts::of(&letters, HiddenDays::default());
-        Ok((counts.missing, counts.partial))
+        Ok(DayCounts::of(&letters, HiddenDays::default()).gaps())
     }
 
     /// A security as JSON, in the form of `/v1/inventory`.

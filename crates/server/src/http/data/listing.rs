@@ -30,7 +30,7 @@ pub(super) const ORDER: Parameter = Parameter::query(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Symbol,
-    /// Most missing days first, then most partial days.
+    /// Most missing days first, then most partial days. A list that says apart where a security ends has the days since then last.
     Worst,
 }
 
@@ -128,8 +128,12 @@ impl HiddenDays {
 /// The days of a range, as far as they may be seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DayCounts {
+    /// Days without any candle between others that have some.
     pub(super) missing: u32,
     pub(super) partial: u32,
+    /// Days at the end of the range without any candle. Of a range that ends today: the days since the last candle.
+    pub(super) after_last: u32,
+    /// All but those of `after_last`.
     pub(super) expected: u32,
 }
 
@@ -138,14 +142,32 @@ impl DayCounts {
         let mut counts = DayCounts::default();
         for (day, letter) in letters.chars().enumerate().skip(hidden.all) {
             let is = |state: DayState| letter == state.letter();
-            counts.missing += u32::from(is(DayState::Missing));
-            counts.partial += u32::from(is(DayState::Partial) && day >= hidden.minutes);
-            let is_expected = [DayState::Complete, DayState::Partial, DayState::Missing].into_iter().any(is);
-            counts.expected += u32::from(is_expected);
+            if is(DayState::Missing) {
+                counts.after_last += 1;
+            } else if is(DayState::Complete) || is(DayState::Partial) {
+                // There is a candle behind them: they were gaps.
+                let gaps = std::mem::take(&mut counts.after_last);
+                counts.missing += gaps;
+                counts.expected += gaps + 1;
+                counts.partial += u32::from(is(DayState::Partial) && day >= hidden.minutes);
+            }
         }
         counts
     }
+
+    /// For a map of days, on which each day without a candle is missing.
+    pub(super) fn holes(self) -> Badness {
+        (self.missing + self.after_last, self.partial, 0)
+    }
+
+    /// For a list that says apart where a security ends.
+    pub(super) fn gaps(self) -> Badness {
+        (self.missing, self.partial, self.after_last)
+    }
 }
+
+/// By what the worst are told: the higher, the worse.
+pub(super) type Badness = (u32, u32, u32);
 
 /// Puts the worst first, and says how many of them are not compared with the calendar yet: they come last.
 pub(super) fn worst_first(
@@ -153,15 +175,16 @@ pub(super) fn worst_first(
     days: (Date, Date),
     sight: &Sight<'_>,
     site: &Site,
+    badness: fn(DayCounts) -> Badness,
 ) -> Result<usize, HistoryError> {
     let letters = site.day_letters.of(&site.core, days, found)?;
     let hidden = Market::ALL.map(|market| (market, HiddenDays::of(days.0, sight.floors(market))));
-    let mut ranked: Vec<(Option<(u32, u32)>, &ListedSecurity)> = Vec::with_capacity(found.len());
+    let mut ranked: Vec<(Option<Badness>, &ListedSecurity)> = Vec::with_capacity(found.len());
     for (one, letters) in found.iter().zip(&letters) {
         let of_market = hidden.iter().find(|(market, _)| *market == one.symbol.market());
         let hidden = of_market.map_or_else(HiddenDays::default, |(_, hidden)| *hidden);
         let counts = letters.as_ref().map(|letters| DayCounts::of(letters, hidden));
-        ranked.push((counts.map(|counts| (counts.missing, counts.partial)), *one));
+        ranked.push((counts.map(badness), *one));
     }
     ranked.sort_by_key(|(worth, _)| Reverse(*worth));
     *found = ranked.into_iter().map(|(_, one)| one).collect();
@@ -182,7 +205,8 @@ mod tests {
         let date = |text: &str| text.parse::<Date>().unwrap();
         let counts = |floors: Floors| {
             let hidden = HiddenDays::of(date("2026-11-09"), floors);
-            let DayCounts { missing, partial, expected } = DayCounts::of("mpc-.mp", hidden);
+            let DayCounts { missing, partial, after_last, expected } = DayCounts::of("mpc-.mp", hidden);
+            assert_eq!(after_last, 0);
             (missing, partial, expected)
         };
         assert_eq!(counts(Floors::NONE), (2, 2, 5));
@@ -191,5 +215,22 @@ mod tests {
         // A floor that lies before the range hides nothing, one behind it everything.
         assert_eq!(counts(Floors { day: Some(date("2004-06-01")), minute: None }), (2, 2, 5));
         assert_eq!(counts(Floors { day: Some(date("2027-01-01")), minute: None }), (0, 0, 0));
+    }
+
+    #[test]
+    fn days_after_the_last_candle_are_no_gaps() {
+        for (letters, expected) in [
+            ("cmc-m.m", (1, 0, 2, 3)),
+            ("mmm", (0, 0, 3, 0)),
+            ("..pm--", (0, 1, 1, 1)),
+            ("c-c..", (0, 0, 0, 2)),
+        ] {
+            let DayCounts { missing, partial, after_last, expected: all } =
+                DayCounts::of(letters, HiddenDays::default());
+            assert_eq!((missing, partial, after_last, all), expected, "{letters}");
+        }
+        let ended = DayCounts::of("mmm", HiddenDays::default());
+        let holed = DayCounts::of("cmc", HiddenDays::default());
+        assert!(ended.holes() > holed.holes() && ended.gaps() < holed.gaps());
     }
 }

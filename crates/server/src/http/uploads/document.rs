@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use history::import::{Outcome, Report};
-use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Venues};
+use history::import::{MarketTime, Outcome, Report};
+use market::{Candle, DECIMALS_MAX, Period, Price, Symbol, Trade, Venues};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -91,6 +91,8 @@ pub(super) struct FileReport {
     problems: Vec<RefusedRow>,
     /// Of a dry run: the first rows, as they would be stored.
     first_rows: Vec<FirstRow>,
+    /// The same of a table of trades.
+    first_trades: Vec<FirstTrade>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -111,6 +113,20 @@ struct FirstRow {
     close: String,
     volume: i64,
     turnover: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FirstTrade {
+    symbol: String,
+    /// The market's time.
+    time: String,
+    price: String,
+    volume: i64,
+    /// Empty where the file does not say it.
+    direction: &'static str,
+    /// One letter; empty for an ordinary trade.
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 fn run_states(_: &mut SchemaGenerator) -> Schema {
@@ -163,7 +179,7 @@ impl FileReport {
     pub(super) fn of(report: &Report, venues: &Venues) -> FileReport {
         let (outcome, message) = outcome(&report.outcome);
         let market = report.names.first().map(Symbol::market);
-        let local = |at| market.map(|market| Instant::local(at, venues.of(market).zone()));
+        let local = |(at, market): MarketTime| Instant::local(at, venues.of(market).zone());
         let is_daily = report.understood.is_some_and(|understood| understood.period.period == Period::DAY);
         let rows = report.first_rows.iter();
         FileReport {
@@ -175,8 +191,8 @@ impl FileReport {
             rows: report.rows,
             symbols: report.symbols,
             names: report.names.iter().map(Symbol::to_string).collect(),
-            first: report.range.and_then(|(first, _)| local(first)),
-            last: report.range.and_then(|(_, last)| local(last)),
+            first: report.range.map(|(first, _)| local(first)),
+            last: report.range.map(|(_, last)| local(last)),
             added: report.added,
             replaced: report.replaced,
             unchanged: report.unchanged,
@@ -187,6 +203,11 @@ impl FileReport {
             problems: report.problems.iter().map(RefusedRow::of).collect(),
             first_rows: rows
                 .map(|(symbol, candle)| FirstRow::of(symbol, *candle, is_daily, venues))
+                .collect(),
+            first_trades: report
+                .first_trades
+                .iter()
+                .map(|(symbol, trade)| FirstTrade::of(symbol, trade, venues))
                 .collect(),
         }
     }
@@ -227,6 +248,19 @@ impl FirstRow {
             close: plain(candle.close),
             volume: candle.volume,
             turnover: candle.turnover.text().to_string(),
+        }
+    }
+}
+
+impl FirstTrade {
+    fn of(symbol: &Symbol, trade: &Trade, venues: &Venues) -> FirstTrade {
+        FirstTrade {
+            symbol: symbol.to_string(),
+            time: venues.of(symbol.market()).zone().rfc3339(trade.time),
+            price: plain(trade.price),
+            volume: trade.volume,
+            direction: trade.direction.as_str(),
+            kind: trade.kind.to_string(),
         }
     }
 }

@@ -140,6 +140,7 @@ fn problem(error: UndoError) -> Problem {
         }
         UndoError::Undone { .. }
         | UndoError::Kind { .. }
+        | UndoError::Nothing { .. }
         | UndoError::NotKept { .. }
         | UndoError::ChangedSince { .. }
         | UndoError::Differs { .. }

@@ -114,7 +114,9 @@ async fn the_worst_come_first() {
     let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
     assert_eq!((symbols(&worst), &worst["uncounted"], &worst["next"]), (vec!["9.HK"], &json!(0), &json!(1)));
     let row = &worst["rows"][0];
-    assert_eq!((&row["missing"], &row["partial"], &row["expected"]), (&json!(1), &json!(1), &json!(2)));
+    // It ends on the 12th: that is no gap.
+    assert_eq!((&row["missing"], &row["partial"], &row["expected"]), (&json!(0), &json!(1), &json!(1)));
+    assert_eq!(row["after_last"], json!(1));
     let worst = data(&server.get("/v1/coverage?order=worst&days=4&end=2026-11-13&limit=1", &ann).await);
     assert_eq!(
         (&worst["rows"], &worst["next"], &worst["total"]),
@@ -141,7 +143,7 @@ async fn a_request_compares_a_part_of_a_large_store_with_the_calendar() {
         let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
         assert_eq!((&worst["total"], &worst["uncounted"]), (&json!(253), &json!(uncounted)));
         // Of those that are compared, the first by symbol.
-        assert_eq!((symbols(&worst), &worst["rows"][0]["missing"]), (vec!["Z1.US"], &json!(1)));
+        assert_eq!((symbols(&worst), &worst["rows"][0]["after_last"]), (vec!["Z1.US"], &json!(1)));
     }
     let rest = data(&server.get("/v1/inventory?order=worst&offset=250", &ann).await);
     assert_eq!(symbols(&rest), ["600519.SH", "700.HK", "AAPL.US"]);

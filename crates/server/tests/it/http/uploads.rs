@@ -77,6 +77,24 @@ async fn until_folder_has(server: &Running, count: usize) {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_trades_has_the_first_of_them() {
+    let server = Running::start().await;
+    let op = operator(&server);
+    let trades = "symbol,time,price,volume,type\n700.HK,2026-11-13T09:30:05+08:00,612.5,1200,U\n";
+    let upload = sent(&server, &op, "trades.csv", trades.as_bytes()).await;
+    let looked = data(&server.post(&format!("{upload}/dry-run"), &op, "{}").await);
+    let file = &looked["files"][0];
+    assert_eq!((&file["outcome"], &file["added"]), (&json!("checked"), &json!(1)), "{file:#}");
+    assert_eq!(
+        file["first_trades"],
+        json!([{
+            "symbol": "700.HK", "time": "2026-11-13T09:30:05+08:00", "price": "612.5", "volume": 1200,
+            "direction": "", "type": "U",
+        }])
+    );
+}
+
+#[tokio::test]
 async fn a_file_is_looked_at_then_imported_and_then_undone() {
     let server = Running::start().await;
     let op = operator(&server);

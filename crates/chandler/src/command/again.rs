@@ -1,0 +1,102 @@
+//! The command that imports files of the ledger again, as they were imported.
+
+use crate::surroundings::{Surroundings, shell_word};
+
+/// Options with a name and a value, as the ledger writes them: `map time=when`. Several are one flag.
+const PAIRS: [&str; 2] = ["map", "scale"];
+const SWITCHES: [&str; 2] = ["estimate-turnover", "build-candles"];
+const NAMES: [&str; 11] = [
+    "period",
+    "region",
+    "symbol",
+    "map",
+    "time-format",
+    "columns",
+    "decimal",
+    "scale",
+    "stamp",
+    "estimate-turnover",
+    "build-candles",
+];
+
+/// `flags` is `--again` for files that the ledger has as imported; `options` are those of the ledger.
+pub(crate) fn command(flags: &str, options: &str, files: &[&str], surroundings: &Surroundings) -> String {
+    let mut words = vec!["import".to_owned()];
+    words.extend((!flags.is_empty()).then(|| flags.to_owned()));
+    words.extend(flags_of(options));
+    words.extend(files.iter().map(|file| shell_word(file)));
+    surroundings.hint(&words.join(" "))
+}
+
+/// The flags that options of the ledger came from. A column or a pattern may have spaces, so a word that begins no option belongs to the one before.
+fn flags_of(options: &str) -> Vec<String> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for word in options.split(' ') {
+        let named = |name: &&str| {
+            let stands_alone = PAIRS.contains(name) || SWITCHES.contains(name);
+            let rest = word.strip_prefix(*name);
+            if stands_alone { rest == Some("") } else { rest.is_some_and(|rest| rest.starts_with('=')) }
+        };
+        let is_open = found.last().is_some_and(|(name, pair)| PAIRS.contains(name) && pair.is_empty());
+        if let Some(name) = NAMES.into_iter().find(named).filter(|_| !is_open) {
+            let value = word.split_once('=').map_or("", |(_, value)| value);
+            found.push((name, value.to_owned()));
+        } else if let Some((_, value)) = found.last_mut() {
+            value.push_str(if is_open { "" } else { " " });
+            value.push_str(word);
+        }
+    }
+    let mut flags: Vec<(&str, String)> = Vec::new();
+    for (name, value) in found {
+        let value = if name == "scale" { with_decimals(value) } else { value };
+        match flags.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, pairs)) if PAIRS.contains(&name) => {
+                pairs.push(',');
+                pairs.push_str(&value);
+            }
+            Some(_) => {}
+            None => flags.push((name, value)),
+        }
+    }
+    let words = flags.into_iter().map(|(name, value)| match value.as_str() {
+        "" => format!("--{name}"),
+        value => format!("--{name} {}", shell_word(value)),
+    });
+    words.collect()
+}
+
+/// A factor as `--scale` takes it. The ledger has a fraction, which has at most nine decimals.
+fn with_decimals(pair: String) -> String {
+    const BILLION: i128 = 1_000_000_000;
+    let parts = pair.split_once('=').and_then(|(name, factor)| Some((name, factor.split_once('/')?)));
+    let Some((name, (numerator, denominator))) = parts else { return pair };
+    match (numerator.parse::<i128>(), denominator.parse::<i128>()) {
+        (Ok(numerator), Ok(denominator @ 1..=BILLION)) => {
+            let billionths = numerator.saturating_mul(BILLION / denominator);
+            let text = format!("{}.{:09}", billionths / BILLION, billionths % BILLION);
+            format!("{name}={}", text.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => pair,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::flags_of;
+
+    #[test]
+    fn options_of_the_ledger_are_flags_again() {
+        for (options, flags) in [
+            ("", ""),
+            ("symbol=700.HK", "--symbol 700.HK"),
+            ("scale price=1/1000 scale volume=100/1", "--scale price=0.001,volume=100"),
+            (
+                "period=5m map symbol=the code map volume=- time-format=%d.%m.%Y %H:%M stamp=end estimate-turnover",
+                "--period 5m --map 'symbol=the code,volume=-' --time-format '%d.%m.%Y %H:%M' --stamp end --estimate-turnover",
+            ),
+            ("region=US build-candles symbol=AAPL.US", "--region US --build-candles --symbol AAPL.US"),
+        ] {
+            assert_eq!(flags_of(options).join(" "), flags, "{options}");
+        }
+    }
+}
