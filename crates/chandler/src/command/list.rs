@@ -112,7 +112,7 @@ impl Arguments {
         let total = found.len() as u64;
         if self.worst {
             let bar = self.progress.count(total, "securities");
-            let mut ranked: Vec<(Reverse<(u32, u32, u32)>, &Symbol)> = Vec::with_capacity(found.len());
+            let mut ranked = Vec::with_capacity(found.len());
             for symbol in found {
                 ranked.push((Reverse(inventory.gaps(&mut reader, symbol)?), symbol));
                 bar.advance(1);
