@@ -2,9 +2,14 @@
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
 # `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
 # other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is
-# about watchlists and the list of securities, `bench/run.sh trades` about single trades.
+# about watchlists and the list of securities, `bench/run.sh trades` about single trades. `bench/run.sh build` is a build from nothing, and
+# what it is made of.
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1-}" = build ]; then
+    make --silent setup page >&2
+    exec python3 bench/build.py
+fi
 if [ "${1-}" = page ]; then
     make --silent setup-e2e page >&2
     cargo build --release --locked -p chandler >&2
