@@ -2,9 +2,14 @@
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
 # `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
 # other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is
-# about watchlists and the list of securities, `bench/run.sh trades` about single trades.
+# about watchlists and the list of securities, `bench/run.sh trades` about single trades. `bench/run.sh build` is a build from nothing, and
+# what it is made of. `bench/run.sh others` asks ArcticDB and PostgreSQL what `make bench` asks DuckDB, and needs PostgreSQL installed.
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1-}" = build ]; then
+    make --silent setup page >&2
+    exec python3 bench/build.py
+fi
 if [ "${1-}" = page ]; then
     make --silent setup-e2e page >&2
     cargo build --release --locked -p chandler >&2
@@ -45,7 +50,11 @@ fi
 if ! "$python" -c 'import duckdb, numpy, pyarrow' 2>/dev/null; then
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check numpy pyarrow duckdb
 fi
-cargo build --release --locked -p chandler -p bench >&2
+if [ "${1-}" != others ]; then
+    cargo build --release --locked -p chandler -p bench >&2
+elif ! "$python" -c 'import arcticdb, psycopg' 2>/dev/null; then
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check arcticdb 'psycopg[binary]'
+fi
 if [ "${1-}" = trades ]; then
     exec "$python" bench/trades.py target/release/chandler "$work/trades"
 fi
@@ -53,5 +62,8 @@ fi
 if [ ! -e "$data/made" ]; then
     "$python" bench/prepare.py "$data" --symbols "$symbols" --daily-symbols "$daily" >&2
     touch "$data/made"
+fi
+if [ "${1-}" = others ]; then
+    exec "$python" bench/others.py "$data" "$work/others"
 fi
 exec "$python" bench/measure.py target/release/chandler target/release/bench "$data" "$work/run"

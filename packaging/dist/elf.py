@@ -81,6 +81,9 @@ def glibc_versions(data, at, names):
         for _ in range(count):
             _, _, _, name, following = struct.unpack_from("<IHHII", data, entry)
             version = text(data, names + name)
+            # Relative relocations in the packed form, which no symbol's version tells of.
+            if version == "GLIBC_ABI_DT_RELR":
+                yield (2, 36)
             if version.startswith("GLIBC_2."):
                 yield tuple(map(int, version.removeprefix("GLIBC_").split(".")))
             entry += following

@@ -30,16 +30,22 @@ def main(arguments=None):
     if asked.tag is not None and asked.tag != f"v{parts.version}":
         return f"pack.py: the tag {asked.tag} is not v{parts.version}, the version in Cargo.toml"
     asked.out.mkdir(parents=True, exist_ok=True)
-    sums = []
+    sums = {}
     for name, data in made(parts, asked.kinds or KINDS, source_time()):
         (asked.out / name).write_bytes(data)
-        sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+        sums[name] = hashlib.sha256(data).hexdigest()
         print(f"{asked.out / name}  {len(data) / 1e6:.1f} MB")
-    # In the form that `sha256sum --check` reads.
-    (asked.out / "SHA256SUMS").write_text("".join(sums))
+    write_sums(asked.out / "SHA256SUMS", sums)
     needs = parts.needs
     print(f"for {needs.machine} with glibc {elf.dotted(needs.glibc)} or newer; shared libraries: {', '.join(needs.libraries)}")
     return None
+
+
+def write_sums(path, sums):
+    """In the form that `sha256sum --check` reads. `make deb` after `make dist` changes one line: the others are still there."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    earlier = {name: digest for digest, name in (line.split("  ", 1) for line in lines) if (path.parent / name).exists()}
+    path.write_text("".join(f"{digest}  {name}\n" for name, digest in {**earlier, **sums}.items()))
 
 
 def parse(arguments):

@@ -69,6 +69,16 @@ class Packing(unittest.TestCase):
         for digest, name in lines:
             self.assertEqual(hashlib.sha256((self.out / name).read_bytes()).hexdigest(), digest)
 
+    def test_one_package_made_again_leaves_the_checksums_of_the_others(self):
+        again = self.work / "one-again"
+        shutil.copytree(self.out, again)
+        with mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="1000000000"):
+            self.assertIsNone(packed(again, self.stand_in, self.extra, "deb"))
+        before, after = ((folder / "SHA256SUMS").read_text().splitlines() for folder in (self.out, again))
+        changed = {line.split("  ")[1] for line in set(after) - set(before)}
+        self.assertEqual((len(after), changed), (3, {self.one("*.deb").name}))
+        subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=again, check=True)
+
     def test_the_tarball_runs_from_where_it_is_unpacked(self):
         path = self.one("*.tar.gz")
         folder = self.work / "unpacked"
@@ -150,6 +160,14 @@ class Packing(unittest.TestCase):
             self.assertIn("which a plain Debian does not have", packed(self.work / "none", self.stand_in, self.extra))
         self.assertIn("no pages of the manual", str(self.refused_without_manual()))
         self.assertFalse((self.work / "none").exists())
+
+    def test_packed_relocations_need_the_glibc_that_can_read_them(self):
+        packed_relocations = self.work / "relr"
+        command = ["cc", "-x", "c", "-Wl,-z,pack-relative-relocs", "-o", packed_relocations, "-"]
+        made = subprocess.run(command, input=PROGRAM, text=True, capture_output=True, check=False)
+        if made.returncode != 0 or made.stderr:
+            self.skipTest("the linker does not pack relocations")
+        self.assertEqual(elf.needs(packed_relocations).glibc, max((2, 36), elf.needs(self.stand_in).glibc))
 
     def refused_without_manual(self):
         parts = contents.Parts(self.stand_in, self.work / "nowhere")

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use files::CandleSink;
-use history::import::{Context, Options, Outcome, Progress, import};
+use history::import::{Context, Options, Outcome, Progress, Report, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
@@ -106,14 +106,20 @@ fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flag
         if let Outcome::Failed(message) = &report.outcome {
             return Err(anyhow::anyhow!("demo data {}: {message}", report.path.display()).into());
         }
-        if let Some((line, reason)) = report.problems.first() {
+        if let Some((line, reason)) = report.problems.first().filter(|_| !is_faulty(report)) {
             return Err(anyhow::anyhow!("demo data {}:{line}: {reason}", report.path.display()).into());
         }
     }
-    Ok(reports.iter().filter(|report| report.kind == "candles").map(|report| report.rows).sum())
+    let is_of_candles = |report: &&Report| report.kind == "candles" && !is_faulty(report);
+    Ok(reports.iter().filter(is_of_candles).map(|report| report.rows).sum())
 }
 
-/// The market as the files a user would have: two tables, two Parquet files a security, and a table of single trades.
+/// Whether it is the file that is there to be refused.
+fn is_faulty(report: &Report) -> bool {
+    report.path.ends_with(demo::FAULTY_NAME)
+}
+
+/// The market as the files a user would have: two tables, two Parquet files a security, a table of single trades, and one with mistakes.
 fn write_files(
     surroundings: &Surroundings,
     directory: &Path,
@@ -162,8 +168,7 @@ fn write_files(
         }
         let days = std::iter::once(demo::daily(security, venues, now));
         paths.push(write_candles(surroundings, directory, &symbol, "1d", *decimals, days)?);
-        let minutes = demo::minutes(security, venues, now);
-        paths.push(write_candles(surroundings, directory, &symbol, "1m", *decimals, minutes)?);
+        paths.push(write_intraday(surroundings, directory, security, now)?);
         for trade in demo::trades(security, venues, now).iter() {
             let (price, direction) = (trade.price.text(*decimals), trade.direction.as_str());
             let market::Trade { time, volume, kind, .. } = trade;
@@ -174,9 +179,34 @@ fn write_files(
     drop(bar);
     trades_file.flush()?;
     paths.push(trades);
+    let faulty = directory.join(demo::FAULTY_NAME);
+    std::fs::write(&faulty, demo::FAULTY_ROWS)?;
+    paths.push(faulty);
     securities_file.flush()?;
     actions_file.flush()?;
     Ok(paths)
+}
+
+/// Minutes, or longer candles of a security that has no minutes.
+fn write_intraday(
+    surroundings: &Surroundings,
+    directory: &Path,
+    security: &DemoSecurity,
+    now: Timestamp,
+) -> Result<PathBuf, Failure> {
+    let (symbol, decimals) = (symbol(security.symbol)?, security.decimals);
+    let venues = surroundings.history.venues();
+    match demo::coarse_period(security) {
+        Some(period) => {
+            let batches = demo::coarse(security, venues, now, period)?;
+            let grain = period.to_string();
+            write_candles(surroundings, directory, &symbol, &grain, decimals, batches.into_iter())
+        }
+        None => {
+            let batches = demo::minutes(security, venues, now);
+            write_candles(surroundings, directory, &symbol, "1m", decimals, batches)
+        }
+    }
 }
 
 fn write_candles(

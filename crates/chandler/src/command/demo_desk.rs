@@ -32,7 +32,9 @@ const TOPICS: [PastTopic; 3] = [
                - 9003.HK and CNDL.US were split: compare *as traded* with *adjusted*.\n\
                - 9002.HK is suspended for two weeks in May of odd years.\n\
                - WICK.US stops for a while on wild days.\n\
-               - 9004.HK is hardly traded: its coverage tells minutes without trades from minutes that nobody loaded.\n",
+               - 9004.HK is hardly traded: its coverage tells minutes without trades from minutes that nobody loaded.\n\
+               - 687001.SH has no minutes, only a file of five-minute candles: shorter periods are grey.\n\
+               - One file has mistakes in it, which the page of imports lists as refused.\n",
         replies: &["SNUF.US has prices below a dollar, with four decimals."],
     },
     PastTopic {
@@ -44,7 +46,8 @@ const TOPICS: [PastTopic; 3] = [
     PastTopic {
         hours: 3,
         title: "",
-        body: "The paper account beside this has bought WAX.US and sold half of its 9001.HK. Each order says why it was filled.",
+        body: "The paper account beside this has bought WAX.US and sold half of its 9001.HK, and a grid trades 9003.HK. Each order says \
+               why it was filled.",
         replies: &[],
     },
 ];

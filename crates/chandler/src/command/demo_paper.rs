@@ -1,4 +1,4 @@
-//! The paper account of `chandler demo --serve`: money, a few positions, and the orders by which it came to them. They are submitted at
+//! The paper account of `chandler demo --serve`: money, a few positions, the orders by which it came to them, and a grid. They are submitted at
 //! instants of the past, in their order, so that everything there is to see of an account is there to be seen.
 
 use access::{Access, Account, AccountId, Actor, Present, Table};
@@ -8,7 +8,10 @@ use jiff::ToSpan;
 use market::{Date, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Venue};
 use paper::Opening;
 use store::Reader;
-use trading::{Command, OrderType, Quantity, Side, Submit, Terms, TimeInForce};
+use trading::{
+    Command, GridRuleInput, GridTimeInForce, OrderType, Percent, Quantity, Side, Submit, SubmitGrid, Terms,
+    TimeInForce,
+};
 
 use super::trade::Books;
 use crate::clock::Clock;
@@ -33,6 +36,13 @@ const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 16, symbol: "9002.HK", side: Side::Buy, quantity: 10_000 },
     PastOrder { days: 9, symbol: "9001.HK", side: Side::Sell, quantity: 1_000 },
 ];
+/// A grid that trades on with one of them, between the orders before and the one that waits: its quantity is that of a step.
+const GRID: PastOrder = PastOrder { days: 6, symbol: "9003.HK", side: Side::Buy, quantity: 100 };
+/// How far its steps lie apart, in percent, and its bounds from the close before it, in hundredths.
+const GRID_STEP: &str = "4";
+const GRID_REACH: i64 = 20;
+/// The least and the most that it leaves, in steps.
+const GRID_POSITION: (i64, i64) = (1, 5);
 /// An order that waits for a lower price until it is cancelled, a few days ago.
 const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
 /// How far below the close before it, in hundredths.
@@ -64,11 +74,11 @@ pub(crate) fn prepare(
         let terms = Terms::new(symbol, order.side, OrderType::Market, Quantity::whole(order.quantity));
         submit(surroundings, &mut books, &account, (order, terms, &mut reader))?;
     }
+    begin_grid(surroundings, &mut books, &account, &mut reader)?;
     let symbol = symbol(RESTING.symbol)?;
     let close = close_before(surroundings, &mut reader, &RESTING, &symbol)?;
-    let cents = close.map(|close| close.0 * (100 - RESTING_BELOW) / 100 / (PRICE_UNIT / 100));
     let terms = Terms {
-        price: cents.map(|cents| Price(cents * (PRICE_UNIT / 100))),
+        price: close.map(|close| part_of(close, 100 - RESTING_BELOW)),
         time_in_force: TimeInForce::GoodTilCanceled,
         ..Terms::new(symbol, RESTING.side, OrderType::Limit, Quantity::whole(RESTING.quantity))
     };
@@ -103,6 +113,47 @@ fn submit(
         books.offer(account, &Command::Submit(Box::new(Submit { terms, has_attached: false })))?;
     }
     Ok(())
+}
+
+/// Begins the grid, if its security was traded then.
+fn begin_grid(
+    surroundings: &Surroundings,
+    books: &mut Books,
+    account: &Account,
+    reader: &mut Reader,
+) -> Result<(), Failure> {
+    let symbol = symbol(GRID.symbol)?;
+    let at = instant(surroundings, reader, &GRID)?;
+    let close = close_before(surroundings, reader, &GRID, &symbol)?;
+    let (Some(at), Some(close)) = (at, close) else { return Ok(()) };
+    let step = Percent::parse(GRID_STEP)?;
+    let (least, most) = GRID_POSITION;
+    let rule = GridRuleInput {
+        submitted_base_price: Some(close),
+        lower_limit_price: Some(part_of(close, 100 - GRID_REACH)),
+        upper_limit_price: Some(part_of(close, 100 + GRID_REACH)),
+        // Steps in percent.
+        trigger_price_type: Some(2),
+        trigger_percent_up: Some(step),
+        trigger_percent_down: Some(step),
+        trigger_quantity: Some(Quantity::whole(GRID.quantity)),
+        lower_limit_quantity: Some(Quantity::whole(least * GRID.quantity)),
+        upper_limit_quantity: Some(Quantity::whole(most * GRID.quantity)),
+        time_in_force: Some(GridTimeInForce::GoodTilCanceled.code().into()),
+        ..GridRuleInput::default()
+    };
+    books.go_to(at);
+    books.offer(
+        account,
+        &Command::SubmitGrid(Box::new(SubmitGrid { symbol, settlement_currency: None, rule })),
+    )?;
+    Ok(())
+}
+
+/// So many hundredths of a price, in whole cents.
+fn part_of(price: Price, hundredths: i64) -> Price {
+    let cent = PRICE_UNIT / 100;
+    Price(price.0 * hundredths / 100 / cent * cent)
 }
 
 /// The instant of an order of the past: the demo may have been made some time ago, and ends then.

@@ -1,5 +1,6 @@
 //! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
-//! decades of daily candles, two years of minutes, dividends, splits, suspensions, halts, thin days and single trades.
+//! decades of daily candles, two years of minutes (of one security candles of five minutes), dividends, splits, suspensions, halts, thin
+//! days, single trades, and a file with mistakes in it.
 //!
 //! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
 //! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
@@ -18,8 +19,10 @@ mod walk;
 use std::iter::Peekable;
 
 use jiff::ToSpan;
+use market::fold::{Overflow, fold};
 use market::{
-    Action, Candle, Candles, Date, Floors, Price, Session, Timestamp, Trades, Turnover, Venue, Venues,
+    Action, Candle, Candles, Date, Floors, Minutes, Period, Price, Session, Timestamp, Trades, Turnover,
+    Venue, Venues,
 };
 
 pub(crate) use securities::DemoSecurity;
@@ -29,6 +32,8 @@ use walk::{DayPlan, Walk};
 /// the days behind.
 const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
 const TRADE_DAYS: usize = 23;
+/// The security of which nobody has minutes, and how long its candles are: as it is with what vendors give away.
+const COARSE: (&str, u16) = ("687001.SH", 5);
 /// No suspension is longer.
 const DAYS_SOUGHT_MAX: usize = 30;
 /// How far minutes reach back.
@@ -78,6 +83,35 @@ pub(crate) fn minutes<'a>(
     })
     .filter(|batch| !batch.is_empty())
 }
+
+/// How long the intraday candles of a security are, if they are longer than a minute.
+pub(crate) fn coarse_period(security: &DemoSecurity) -> Option<Period> {
+    let (symbol, minutes) = COARSE;
+    (security.symbol == symbol).then(|| Minutes::new(minutes).map(Period::Clock)).flatten()
+}
+
+/// The minutes of a security as candles of another length, a batch for each month.
+pub(crate) fn coarse(
+    security: &DemoSecurity,
+    venues: &Venues,
+    now: Timestamp,
+    period: Period,
+) -> Result<Vec<Candles>, Overflow> {
+    let venue = venue_of(security, venues);
+    minutes(security, venues, now).map(|batch| fold(venue, period, &batch)).collect()
+}
+
+/// Some days of a security as a careless vendor writes them: of five rows four are refused, each for another reason, and one is stored
+/// already. It is the same file for ever, so that it is refused once.
+pub(crate) const FAULTY_NAME: &str = "SNUF.US_with_mistakes.csv";
+pub(crate) const FAULTY_ROWS: &str = "\
+symbol,date,open,high,low,close,volume,turnover
+SNUF.US,2013-02-20,1.9100,2.0000,1.8900,1.9700,776919,1509165.157
+SNUF.US,2013-02-21,1.9700,1.9000,1.9100,1.9200,626181,1221052.95
+SNUF.US,2013-02-22,1.8700,1.8800,1.7500,n/a,1136836,2074725.7
+SNUF.US,2013-02-20,1.9100,2.0000,1.8900,1.9700,776919,1509165.157
+SNUF.US,2013-02-26,1.7500,1.7700,1.7400,1.7700,-455464,800477.98
+";
 
 /// The instant until which a security is made at `now`: the open, while its market is in regular hours. One that ended in the middle of a
 /// day would have a gap on the coverage page a minute later.

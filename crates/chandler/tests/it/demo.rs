@@ -14,7 +14,7 @@ fn the_demo_draws_a_market_and_is_made_once() {
     assert!(second.stderr.is_empty(), "{}", second.stderr);
     assert_eq!(second.stdout, first.stdout);
     assert!(world.ok(&["check"]).contains("all whole"));
-    assert_eq!(world.ok(&["quarantine"]), "nothing is quarantined\n");
+    every_page_has_something_to_show(&world);
     for security in world.json(&["coverage"]).as_array().unwrap() {
         let summary = &security["summary"];
         for missing in ["daily_missing", "minutes_not_loaded", "minutes_unknown"] {
@@ -24,6 +24,38 @@ fn the_demo_draws_a_market_and_is_made_once() {
     let quiet = world.run(&["demo", "-q", "--again"]);
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
     a_served_demo_keeps_its_account(&world);
+}
+
+/// Files of several kinds, also one with mistakes and one without minutes.
+fn every_page_has_something_to_show(world: &World) {
+    let refused = world.json(&["quarantine"]);
+    let rows: Vec<(&str, u64)> = refused
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["symbol"].as_str().unwrap(), row["line"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rows, [("SNUF.US", 3), ("SNUF.US", 4), ("SNUF.US", 5), ("SNUF.US", 6)], "{refused}");
+    let periods = |symbol: &str| -> Vec<String> {
+        let listed = world.json(&["list", symbol]);
+        let series = listed[0]["series"].as_array().unwrap();
+        series.iter().map(|series| series["period"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(periods("687001.SH"), ["5m", "day"]);
+    assert_eq!(periods("CNDL.US"), ["1m", "day"]);
+    let hours = world.json(&["kline", "687001.SH", "--period", "1h", "-n", "3"]);
+    assert_eq!(hours["candlesticks"].as_array().unwrap().len(), 3, "{hours}");
+    let kinds: std::collections::BTreeSet<String> = world
+        .json(&["imports", "-n", "100"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|import| import["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        kinds.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["actions", "candles", "securities", "trades"]
+    );
 }
 
 /// Part of the test above, because making the market is most of it.
@@ -89,16 +121,20 @@ fn it_has_traded(world: &World) {
     let figure = |name: &str| funds[name].as_str().unwrap().parse::<f64>().unwrap();
     assert!(figure("total_cash") > 0.0 && figure("net_assets") > figure("total_cash"), "{funds}");
     let orders = mine(&["order", "list"]);
-    let open = &orders["orders"][0];
-    assert_eq!(
-        (&open["symbol"], &open["status"], &open["time_in_force"]),
-        (&"CNDL.US".into(), &"NewStatus".into(), &"GTC".into()),
-        "{orders}"
-    );
+    let mut newest = orders["orders"].as_array().unwrap().iter();
+    let open = newest.find(|order| order["symbol"] == "CNDL.US").unwrap();
+    assert_eq!((&open["status"], &open["time_in_force"]), (&"NewStatus".into(), &"GTC".into()), "{orders}");
+    // The grid has sold what it bought.
+    let grid = &mine(&["grid", "list"])["grid_order"][0];
+    assert_eq!((&grid["symbol"], &grid["status"]), (&"9003.HK".into(), &"Performing".into()), "{grid}");
+    for count in ["total_buy_quantity", "total_sell_quantity"] {
+        assert_eq!(grid[count], "400", "{grid}");
+    }
     let past = mine(&["order", "list", "--history"]);
     let statuses: Vec<&str> =
         past["orders"].as_array().unwrap().iter().map(|order| order["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["FilledStatus"; 6]);
+    // Six orders, and two of the grid.
+    assert_eq!(statuses, ["FilledStatus"; 8]);
 }
 
 /// Or not at all: an address that somebody names is not exchanged for another.

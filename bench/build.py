@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""What the first build of the executable is made of: `bench/run.sh build`, or `build.py REPORT` for a report of cargo that is there.
+
+Builds the release from nothing in a folder of its own, with `cargo build --timings`, and prints a table.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHOWN = 15
+
+
+def main():
+    if len(sys.argv) > 1:
+        report, wall = Path(sys.argv[1]), None
+    else:
+        report, wall = build(ROOT / "target/bench/build")
+    units = units_of(report.read_text())
+    print(table(units, wall, our_crates()))
+
+
+def build(folder):
+    """A build from nothing: the report of cargo, and how long it took."""
+    shutil.rmtree(folder, ignore_errors=True)
+    began = time.monotonic()
+    command = ["cargo", "build", "--release", "--locked", "-p", "chandler", "--timings", "--target-dir", folder]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return folder / "cargo-timings/cargo-timing.html", time.monotonic() - began
+
+
+def our_crates():
+    return {path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")}
+
+
+def units_of(page):
+    """Name, kind and seconds of each piece that was compiled or run."""
+    found = re.search(r"const UNIT_DATA = (\[.*?\n\]);", page, re.DOTALL)
+    if found is None:
+        sys.exit("build.py: no UNIT_DATA in the report: another version of cargo writes it otherwise")
+    return [(unit["name"], unit["target"].strip() or "library", unit["duration"]) for unit in json.loads(found[1])]
+
+
+def table(units, wall, ours):
+    total = sum(seconds for _, _, seconds in units)
+    lines = []
+    if wall is not None:
+        lines.append(f"{wall:.0f} s from nothing, {len(units)} pieces, {total:.0f} s of compilers on {os.cpu_count()} cores\n")
+    groups = [("ours", True), ("of others", False)]
+    lines += ["| pieces | seconds of compilers | share |", "|---|---|---|"]
+    for title, is_ours in groups:
+        seconds = sum(duration for name, _, duration in units if (name in ours) == is_ours)
+        lines.append(f"| {title} | {seconds:.0f} | {share(seconds, total)} |")
+    for name, kind, seconds in sorted(units, key=lambda unit: -unit[2])[:SHOWN]:
+        lines.append(f"| `{name}` {kind} | {seconds:.1f} | {share(seconds, total)} |")
+    return "\n".join(lines)
+
+
+def share(part, whole):
+    return f"{100 * part / whole:.0f} %" if whole else ""
+
+
+if __name__ == "__main__":
+    main()

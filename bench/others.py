@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The questions of `peers.py` to ArcticDB (on LMDB) and to rows of PostgreSQL, on the candles of its Parquet files.
+
+  python others.py DATA WORK     prints a table: bytes a candle, candles loaded a second, p50 of Q1 to Q4 in milliseconds
+
+`bench/run.sh others` has what it needs. PostgreSQL is a cluster of its own in WORK, without fsync, on a socket there; its programs are
+Debian's newest, or those in PG_BIN. Answers are compared with the Parquet files before anything is timed.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import arcticdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from peers import BUCKET, COUNT, KIND, NAMES, QUESTIONS, RUNS, Files, check, choices, fold
+
+PRICES = ("open", "high", "low", "close", "turnover")
+# Peers that derive longer candles read at most so many rows for a thousand of them: an hour of minutes, a week of days.
+ROWS = {"Q1": COUNT, "Q2": COUNT, "Q3": (COUNT + 1) * 60, "Q4": (COUNT + 1) * 7}
+
+
+def series(data):
+    """Kind, symbol and columns of each file; prices in thousandths become floats, as the others have them."""
+    for kind in ("m1", "d1"):
+        for path in sorted(glob.glob(f"{data}/peer/{kind}/*.parquet")):
+            table = pq.read_table(path)
+            columns = {name: table.column(i).to_numpy() for i, name in enumerate(NAMES)}
+            for name in PRICES:
+                columns[name] = columns[name] / 1000
+            yield kind, os.path.basename(path)[:-8], columns
+
+
+def folder_bytes(folder):
+    """What is on the disk: the file of LMDB is sparse."""
+    return sum(os.stat(os.path.join(base, name)).st_blocks * 512 for base, _, names in os.walk(folder) for name in names)
+
+
+class Arctic:
+    name = f"ArcticDB {arcticdb.__version__}"
+
+    def __init__(self, data, work):
+        import pandas
+        self.pandas = pandas
+        folder = f"{work}/arctic"
+        shutil.rmtree(folder, ignore_errors=True)
+        client = arcticdb.Arctic(f"lmdb://{folder}?map_size=8GB")
+        self.libraries = {kind: client.create_library(kind) for kind in ("m1", "d1")}
+        self.rows, self.seconds = 0, 0.0
+        for kind, symbol, columns in series(data):
+            frame = pandas.DataFrame({name: columns[name] for name in NAMES[1:]},
+                                     index=pandas.to_datetime(columns["time"], unit="s"))
+            began = time.perf_counter()
+            self.libraries[kind].write(symbol, frame)
+            self.seconds += time.perf_counter() - began
+            self.rows += len(frame)
+        self.bytes = folder_bytes(folder)
+
+    def ask(self, question, symbol, until):
+        library = self.libraries[KIND[question]]
+        # Enough days for a thousand candles, nights and holidays included.
+        days = {"Q1": 10, "Q2": 1600, "Q3": 330, "Q4": 8000}[question]
+        end = self.pandas.Timestamp(until, unit="s")
+        frame = library.read(symbol, date_range=(end - self.pandas.Timedelta(days=days), end)).data
+        times = frame.index.to_numpy().astype("datetime64[s]").astype(np.int64)
+        columns = [times, *(frame[name].to_numpy() for name in NAMES[1:])]
+        return fold(columns, BUCKET[question]) if question in BUCKET else [column[-COUNT:] for column in columns]
+
+
+class Postgres:
+    """Rows with the primary key of symbol and time, as one would begin."""
+
+    def __init__(self, data, work):
+        self.programs = os.environ.get("PG_BIN") or max(glob.glob("/usr/lib/postgresql/*/bin"), default="")
+        self.folder = os.path.abspath(f"{work}/postgres")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(f"{self.folder}/socket")
+        # It refuses to run as root.
+        self.user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+        if self.user:
+            shutil.chown(self.folder, "postgres")
+            shutil.chown(f"{self.folder}/socket", "postgres")
+        self.run("initdb", "-D", f"{self.folder}/data", "-U", "bench", "-A", "trust", "--no-sync")
+        options = f"-k {self.folder}/socket -c listen_addresses= -c fsync=off -c shared_buffers=1GB -c max_wal_size=4GB"
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/data/log", "-o", options, "start")
+        self.db = psycopg.connect(host=f"{self.folder}/socket", user="bench", dbname="postgres", autocommit=True)
+        self.name = f"PostgreSQL {self.db.info.server_version // 10000} rows"
+        self.load(data)
+
+    def load(self, data):
+        kinds = "text, bigint, " + ", ".join(["double precision"] * 4) + ", bigint, double precision"
+        columns = ", ".join(f"{name} {kind} not null" for name, kind in zip(("symbol", *NAMES), kinds.split(", ")))
+        for kind in ("m1", "d1"):
+            self.db.execute(f"create table {kind} ({columns}, primary key (symbol, time))")
+        self.rows, self.seconds = 0, 0.0
+        for kind, symbol, values in series(data):
+            rows = len(values["time"])
+            table = pa.table({"symbol": [symbol] * rows, **values})
+            began = time.perf_counter()
+            text = pa.BufferOutputStream()
+            pc.write_csv(table, text, pc.WriteOptions(include_header=False))
+            with self.db.cursor().copy(f"copy {kind} from stdin (format csv)") as copy:
+                copy.write(text.getvalue().to_pybytes())
+            self.seconds += time.perf_counter() - began
+            self.rows += rows
+        self.db.execute("vacuum analyze")
+        self.bytes = self.db.execute("select sum(pg_total_relation_size(t)) from unnest(array['m1', 'd1']::regclass[]) t").fetchone()[0]
+
+    def ask(self, question, symbol, until):
+        text = (f"select {', '.join(NAMES)} from {KIND[question]} where symbol = %s and time <= %s "
+                f"order by time desc limit {ROWS[question]}")
+        rows = self.db.execute(text, (symbol, until), prepare=True, binary=True).fetchall()
+        columns = [np.array(column)[::-1] for column in zip(*rows)]
+        return fold(columns, BUCKET[question]) if question in BUCKET else columns
+
+    def run(self, program, *arguments):
+        said([*self.user, f"{self.programs}/{program}", *arguments])
+
+    def close(self):
+        self.db.close()
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-m", "fast", "stop")
+
+
+def said(command):
+    # The server keeps what it inherits: a pipe would never end.
+    with open(os.devnull) as nothing:
+        if command[-1] == "start":
+            subprocess.run(command, stdin=nothing, stdout=subprocess.DEVNULL, check=True)
+            return ""
+        return subprocess.run(command, stdin=nothing, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def timed(peers, data):
+    """The best p50 of the runs, in milliseconds, by peer and question."""
+    random = np.random.default_rng(42)
+    picks = {question: choices(data, question, random) for question in KIND}
+    best = {}
+    for question, pick in picks.items():
+        for peer in peers:
+            check((Files(data), peer), pick, question)
+    for _ in range(RUNS):
+        for question, pick in picks.items():
+            for peer in peers:
+                times = []
+                for _ in range(QUESTIONS):
+                    symbol, until = pick()
+                    began = time.perf_counter()
+                    peer.ask(question, symbol, until)
+                    times.append((time.perf_counter() - began) * 1e3)
+                key = (peer.name, question)
+                best[key] = min(best.get(key, np.inf), np.percentile(times, 50))
+    return best
+
+
+def main():
+    data, work = sys.argv[1:3]
+    os.makedirs(work, exist_ok=True)
+    postgres = Postgres(data, work)
+    try:
+        peers = (Arctic(data, work), postgres)
+        best = timed(peers, data)
+    finally:
+        postgres.close()
+    print("| 1000 candles, p50 ms, columns in Python | candles | bytes a candle | million loaded a second | Q1: 1m | Q2: daily | Q3: 60m | Q4: weekly |")
+    print("|---|---|---|---|---|---|---|---|")
+    for peer in peers:
+        times = " | ".join(f"{best[peer.name, question]:.2f}" for question in KIND)
+        print(f"| {peer.name} | {peer.rows:,} | {peer.bytes / peer.rows:.1f} | {peer.rows / peer.seconds / 1e6:.2f} | {times} |")
+
+
+if __name__ == "__main__":
+    main()
