@@ -2,9 +2,11 @@
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
+import { grouped } from '../decimal.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { nameFor } from '../rank.js';
+import { nothingYet } from './empty.js';
 import { filterForm, filterOf, pageWith, queryOf } from './filter.js';
 import { refusal } from './refused.js';
 import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from './rows.js';
@@ -38,8 +40,8 @@ function fetcher(filter) {
   };
 }
 
-async function fill() {
-  const list = new SecurityList();
+async function fill(who) {
+  const list = new SecurityList(who);
   await list.show(filterOf(location.search));
   const form = filterForm(list.filter, (filter) => {
     history.replaceState(undefined, '', pageWith('/securities', filter));
@@ -62,14 +64,17 @@ const COLUMNS = [
   ['name', 'name', nameFor],
   ['days', 'range', (row) => ranges(row, (period) => period === 'day', false)],
   ['intraday', 'range', (row) => ranges(row, (period) => period !== 'day', true)],
-  ['last', 'number', (row) => row.last ?? '–'],
+  ['last', 'number', (row) => (row.last === null ? '–' : grouped(row.last))],
   ['gaps', 'gaps', gaps],
 ];
 
 function ranges(row, isWanted, isNamed) {
   const wanted = row.series.filter(({ period }) => isWanted(period));
   const range = ({ period, first, last }) => `${isNamed ? `${period} ` : ''}${phrase('range', first, last)}`;
-  return wanted.length > 0 ? wanted.map(range).join(', ') : '–';
+  if (wanted.length === 0) return '–';
+  // Files of several periods may be more than fits into the column.
+  const words = wanted.map(range).join(', ');
+  return el('span', { title: words }, words);
 }
 
 function gaps({ symbol, missing, partial, expected }) {
@@ -79,7 +84,8 @@ function gaps({ symbol, missing, partial, expected }) {
 }
 
 class SecurityList {
-  constructor() {
+  constructor(who) {
+    this.who = who;
     this.status = el('p', { class: 'said', role: 'status' });
     const heads = COLUMNS.map(([title, kind]) => el('span', { role: 'columnheader', class: kind }, phrase(title)));
     this.body = el('div', { class: 'long-rows', role: 'rowgroup' });
@@ -158,7 +164,7 @@ class SecurityList {
     // It keeps its room, so that nothing below moves.
     this.box.classList.toggle('empty', total === 0);
     let words = total === 1 ? phrase('listed_one') : phrase('listed', count(total));
-    if (total === 0) words = phrase(answer.store_is_empty ? 'nothing_yet' : 'no_results');
+    if (total === 0) words = answer.store_is_empty ? nothingYet(this.who) : phrase('no_results');
     else if (answer.uncounted > 0) words = phrase('comparing', count(total - answer.uncounted), count(total));
     // What is said already is not said again with each scroll.
     if (this.status.textContent !== words) this.status.textContent = words;
