@@ -9,7 +9,7 @@ import { nothingYet } from './empty.js';
 import { refusal } from './refused.js';
 import { chartLink, count, instant, table } from './table.js';
 import { openUndo } from './undo.js';
-import { uploadsSheet } from './uploads.js';
+import { refuseDrops, uploadsSheet } from './uploads.js';
 
 const PAGE = 50;
 const KINDS = {
@@ -40,8 +40,13 @@ async function fill(who) {
     }
   };
   const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, who, refresh), quarantineSheet(asked)])));
-  const [uploads] = await Promise.all([uploadsSheet(refresh), show()]);
-  return [uploads, said, sheets];
+  try {
+    const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
+    return [uploads, said, sheets];
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return [refusal(error), refuseDrops()];
+  }
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);
