@@ -34,6 +34,7 @@ describe('the securities page', () => {
       const drawnRows = await page.locator('.long-row').count();
       assert.ok(drawnRows > 10 && drawnRows < 80, `${drawnRows} rows`);
       await page.getByRole('row').filter({ hasText: '9001.HK' }).getByText(/\d{4}-\d\d-\d\d to 2026-11-13/).first().waitFor();
+      await page.getByRole('row').filter({ hasText: '.CHDL.US' }).getByText(/^\d,\d{3}\.\d+$/).waitFor();
       await visitor.look('securities');
       const list = page.getByRole('grid', { name: 'Securities' });
       await list.focus();
