@@ -44,7 +44,7 @@ test('every outcome is said, and the flags of the command line become the fields
   assert.deepEqual([failed.isBad, failed.text], [true, 'This file cannot be imported: no symbol: pass “Symbol”, or “Market of bare tickers” for bare tickers.']);
   assert.equal(importedWords(report({ outcome: 'not_replaced', message: 'pass --replace' })).isBad, true);
   assert.equal(importedWords(report({ outcome: 'stopped' })).isBad, false);
-  assert.equal(plain('pass --build-candles or --scale.'), 'pass --build-candles or “Factors, as volume=100”');
+  assert.equal(plain('pass --columns, --floors or --scale.'), 'pass “Columns of a file without a header”, --floors or “Factors, as volume=100”');
 });
 
 test('a file that the server would refuse is not sent', () => {

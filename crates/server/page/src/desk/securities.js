@@ -79,10 +79,12 @@ function ranges(row, isWanted, isNamed) {
   return el('span', { title: words }, words);
 }
 
+const gapsOf = (symbol) => addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`);
+
 function gaps({ symbol, missing, partial, expected }) {
   if (missing + partial === 0) return expected > 0 ? phrase('no_gaps') : '–';
   const words = [missing > 0 && phrase('gap_missing', count(missing)), partial > 0 && phrase('gap_partial', count(partial))].filter(Boolean).join(phrase('comma'));
-  return el('a', { href: addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`), class: missing > 0 ? 'warn' : undefined }, words);
+  return el('a', { href: gapsOf(symbol), class: missing > 0 ? 'warn' : undefined }, words);
 }
 
 class SecurityList {
@@ -156,7 +158,7 @@ class SecurityList {
     const cells = COLUMNS.map(([, kind, of]) => el('span', { role: 'gridcell', class: kind }, row ? of(row) : '…'));
     const line = el('div', { role: 'row', id: `row-${place}`, 'aria-rowindex': place + 2, class: 'long-row' }, cells);
     line.style.top = `${place * ROW_HEIGHT}px`;
-    // The list is one stop of the Tab key; Enter opens the row that is marked.
+    // The list is one stop of the Tab key; Enter opens the chart of the row that is marked, with Shift its gaps.
     for (const link of line.querySelectorAll('a')) link.tabIndex = -1;
     return line;
   }
@@ -179,7 +181,7 @@ class SecurityList {
   press(event) {
     if (event.key === 'Enter' && this.marked >= 0 && event.target === this.box) {
       const row = this.rows.at(this.marked);
-      if (row) location.assign(addressOf(`/?symbol=${encodeURIComponent(row.symbol)}`));
+      if (row) location.assign(event.shiftKey ? gapsOf(row.symbol) : addressOf(`/?symbol=${encodeURIComponent(row.symbol)}`));
       return;
     }
     const next = rowAfterKey(event.key, this.marked, this.size);

@@ -108,7 +108,22 @@ export function importedWords(report) {
 const day = (instant) => `${instant.slice(0, 10)} ${instant.slice(11, 16)} UTC`;
 
 /** Messages name the flags of the command line; here they are fields of a form. */
-const FIELDS = { symbol: 'symbol', region: 'market_of', period: 'period', 'time-format': 'date_order', stamp: 'stamp', map: 'columns_are', scale: 'scale_by', replace: 'replace_it' };
+const FIELDS = {
+  symbol: 'symbol',
+  region: 'market_of',
+  period: 'period',
+  'time-format': 'date_order',
+  decimal: 'decimal',
+  stamp: 'stamp',
+  columns: 'columns_named',
+  map: 'columns_are',
+  scale: 'scale_by',
+  'estimate-turnover': 'estimate_turnover',
+  'build-candles': 'build_candles',
+  strict: 'strict',
+  replace: 'replace_it',
+  again: 'look_again',
+};
 
 export const plain = (message) =>
   message.replace(/--([a-z]+(?:-[a-z]+)*)/g, (flag, name) => (FIELDS[name] ? `\u201c${phrase(FIELDS[name])}\u201d` : flag)).replace(/\.$/, '');

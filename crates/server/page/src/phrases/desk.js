@@ -107,9 +107,9 @@ export const phrase = phrasesOf({
 
   securities_title: ['Securities', '证券', '證券'],
   stored_means: [
-    'What is stored of each security; missing days are those of the last 91. Up and down choose a row, Enter opens its chart.',
-    '每只证券已存的数据；缺失按最近 91 天计。上下键选择一行，回车打开图表。',
-    '每隻證券已存的數據；缺失按最近 91 天計。上下鍵選擇一行，Enter 開啟圖表。',
+    'What is stored of each security; missing days are those of the last 91. Up and down choose a row, Enter opens its chart, Shift+Enter its gaps.',
+    '每只证券已存的数据；缺失按最近 91 天计。上下键选择一行，回车打开图表，Shift+回车查看缺失。',
+    '每隻證券已存的數據；缺失按最近 91 天計。上下鍵選擇一行，Enter 開啟圖表，Shift+Enter 查看缺失。',
   ],
   find: ['Code or name', '代码或名称', '代碼或名稱'],
   market: ['Market', '市场', '市場'],
