@@ -96,6 +96,8 @@ class CoverageView {
     // Rows that are drawn anew while more are compared leave the focus and the place where they were.
     const had = area.contains(document.activeElement) ? document.activeElement.textContent : undefined;
     const left = area.querySelector('.scroll')?.scrollLeft;
+    // Fewer rows than before leave their room: what is below stays where it is.
+    area.style.minHeight = `${area.offsetHeight}px`;
     area.replaceChildren(bar(data, filter), ...(total > 0 ? [heat(data, (symbol, date) => this.drill(symbol, date), left), legend()] : []));
     if (had) [...area.querySelectorAll('.symbol')].find((one) => one.textContent === had)?.focus({ preventScroll: true });
   }
