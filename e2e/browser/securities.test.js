@@ -64,6 +64,13 @@ describe('the securities page', () => {
       assert.equal(await page.getByLabel('Code or name').inputValue(), '9001');
       await page.getByLabel('Code or name').fill('nothing at all');
       await page.getByText('No results').waitFor();
+      // The gaps of a row are not for the mouse alone.
+      await page.getByLabel('Code or name').fill('9001');
+      await page.getByText('1 security').waitFor();
+      await page.getByRole('grid', { name: 'Securities' }).focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Shift+Enter');
+      await page.getByRole('heading', { name: /^9001\.HK 2026/ }).waitFor();
     });
   });
 
