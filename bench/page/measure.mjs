@@ -1,20 +1,21 @@
-// How long until the first chart is on the screen, by the browser's own clock.
+// How long until the first chart is on the screen, and the first rows of the securities, by the browser's own clock.
 //   node bench/page/measure.mjs EXECUTABLE WORK PACKAGES [VISITS]
 // Each visit has a profile of its own: nothing cached, only the cookie of a session. Visits to the chart alternate with visits to a
 // small page of the same server without a script, whose first paint is what any page costs in this browser on this machine.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { fillList, measureList } from './list.mjs';
 import { measureLong } from './long.mjs';
 
 const [EXECUTABLE, WORK, PACKAGES, VISITS = '20'] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(path.resolve(PACKAGES), 'package.json'))('playwright-core');
-const STORE = path.join(WORK, 'store');
+const [STORE, LIST_STORE] = ['store', 'list'].map((name) => path.join(WORK, name));
 // A Sunday, so that the newest candle does not move while this runs.
 const CLOCK = '2026-11-15T02:00:00Z';
 const [NAME, PASSWORD] = ['bench', 'fifteen hundred candles'];
@@ -35,16 +36,24 @@ const BROWSER = [
 
 const say = (...words) => console.log(...words);
 
-function chandler(words, input = '') {
-  const ran = spawnSync(EXECUTABLE, ['--store', `sqlite:${STORE}`, '--clock', CLOCK, ...words], { input, encoding: 'utf8' });
+function chandler(store, words, input = '') {
+  const ran = spawnSync(EXECUTABLE, ['--store', `sqlite:${store}`, '--clock', CLOCK, ...words], { input, encoding: 'utf8' });
   if (ran.status !== 0) throw new Error(`chandler ${words[0]}: ${ran.stderr}`);
   return ran.stdout;
 }
 
-async function serve() {
-  if (!existsSync(path.join(STORE, 'candles.db'))) chandler(['demo', '--quiet']);
-  for (const end of ['', '-wal', '-shm']) rmSync(path.join(STORE, `accounts.db${end}`), { force: true });
-  const words = ['--store', `sqlite:${STORE}`, '--clock', CLOCK, 'serve', '--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0', '--log', 'warn'];
+/** A server of a store, which `fill` fills once. */
+async function serve(store, fill) {
+  const mark = path.join(store, 'filled');
+  // The mark is written last: what an interrupted run has made is made anew.
+  if (!existsSync(mark)) {
+    rmSync(store, { recursive: true, force: true });
+    mkdirSync(store, { recursive: true });
+    fill((words) => chandler(store, words));
+    writeFileSync(mark, '');
+  }
+  for (const end of ['', '-wal', '-shm']) rmSync(path.join(store, `accounts.db${end}`), { force: true });
+  const words = ['--store', `sqlite:${store}`, '--clock', CLOCK, 'serve', '--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0', '--log', 'warn'];
   const server = spawn(EXECUTABLE, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   process.on('exit', () => server.kill('SIGTERM'));
   const line = await new Promise((resolve, reject) => {
@@ -52,8 +61,8 @@ async function serve() {
     server.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
   });
   server.url = `http://${JSON.parse(line).http}`;
-  chandler(['account', 'create', NAME, '--overnight', '--rate', 'unlimited', '--url', server.url]);
-  chandler(['account', 'password', NAME], `${PASSWORD}\n`);
+  chandler(store, ['account', 'create', NAME, '--overnight', '--rate', 'unlimited', '--url', server.url]);
+  chandler(store, ['account', 'password', NAME], `${PASSWORD}\n`);
   return server;
 }
 
@@ -74,7 +83,7 @@ async function signIn(browser, server) {
  * One visit with a fresh profile: `mark` is what is waited for, `done` says in the page that everything else is there too. The page
  * tells of its marks by the console: to ask it would be to run the driver's own script in it, some 60 ms, just when it draws.
  */
-async function visit(browser, state, url, { mark, done }, from) {
+async function visit(browser, state, url, { mark, done, counted = () => document.getElementById('count')?.textContent }, from) {
   const context = await browser.newContext({ storageState: state, viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
   await context.addInitScript(() => {
     globalThis.shift = 0;
@@ -102,19 +111,19 @@ async function visit(browser, state, url, { mark, done }, from) {
   await page.goto(url, { waitUntil: 'commit' });
   await marked;
   await page.waitForFunction(done);
-  const times = await page.evaluate(() => {
+  const times = await page.evaluate((mark) => {
     const [navigation] = performance.getEntriesByType('navigation');
-    const mark = (name) => performance.getEntriesByName(name)[0]?.startTime;
+    const at = (name) => performance.getEntriesByName(name)[0]?.startTime;
     return {
-      painted: mark('chandler:painted'),
-      words: mark('first-contentful-paint'),
+      painted: at(mark),
+      words: at('first-contentful-paint'),
       ready: navigation.domContentLoadedEventEnd,
       shift: globalThis.shift,
-      count: document.getElementById('count')?.textContent,
     };
-  });
+  }, mark);
+  const count = await page.evaluate(counted);
   await context.close();
-  return { ...times, bytes };
+  return { ...times, count, bytes };
 }
 
 const CHART = { mark: 'chandler:painted', done: () => document.readyState === 'complete' && document.getElementById('name').textContent !== '' };
@@ -131,7 +140,7 @@ function row(name, values, unit = 'ms') {
 }
 
 mkdirSync(WORK, { recursive: true });
-const server = await serve();
+let server = await serve(STORE, (run) => run(['demo', '--quiet']));
 const browser = await chromium.launch({
   executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
   chromiumSandbox: false,
@@ -174,6 +183,12 @@ try {
   }
   say('');
   failures.push(...(await measureLong({ browser, state, url: server.url, say })));
+  say('');
+  server.kill('SIGTERM');
+  server = await serve(LIST_STORE, (run) => fillList(LIST_STORE, run));
+  const lister = await signIn(browser, server);
+  const visitList = (address, what) => visit(browser, lister, server.url + address, what, server.url + PLAIN);
+  failures.push(...(await measureList({ visit: visitList, visits: Number(VISITS), say, row, quantile })));
 } finally {
   await browser.close();
   server.kill('SIGTERM');

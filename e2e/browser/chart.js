@@ -13,6 +13,19 @@ export async function signInTo(on, visitor, name, where) {
   assert.equal(await visitor.signIn(name, PASSWORD), 200);
 }
 
+/** Drops a file on the page, as a person does with one of another window. */
+export async function drop(page, name, content) {
+  const transfer = await page.evaluateHandle(
+    ([name, bytes]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(bytes)], name));
+      return transfer;
+    },
+    [name, [...Buffer.from(content)]],
+  );
+  await page.dispatchEvent('main', 'drop', { dataTransfer: transfer });
+}
+
 /** Waits until the chart shows the candles that were asked for last. */
 export async function drawn(page, timeout) {
   await page.waitForFunction(

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 
-import { drawn, signInTo } from './chart.js';
+import { drawn, drop, signInTo } from './chart.js';
 import { Client } from './client.js';
 import { environment, within } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
@@ -149,9 +149,17 @@ describe('the coverage page', () => {
     await at(USER, '/coverage?market=HK', async (page) => {
       await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor();
       assert.equal(await page.getByRole('button', { name: /\.US$/ }).count(), 0);
-      await page.getByLabel('Code or name').fill('9001');
+      const legend = await page.locator('.day-states').boundingBox();
+      const sheet = await page.locator('.sheet').first().boundingBox();
+      assert.ok(legend.x >= sheet.x && legend.y + legend.height <= sheet.y + sheet.height, 'the legend is outside of its sheet');
+      // Somebody who types slowly goes on in the same place.
+      await page.getByLabel('Code or name').click();
+      await page.keyboard.type('900');
+      await page.waitForFunction(() => location.search.startsWith('?query=900&'));
+      await page.keyboard.type('1');
       await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor({ state: 'detached' });
       await page.getByRole('button', { name: '9001.HK', exact: true }).waitFor();
+      await page.getByText('1 security', { exact: true }).waitFor();
       assert.match(page.url(), /query=9001&market=HK$/);
       await page.getByLabel('Code or name').fill('nothing at all');
       await page.getByText('No results').waitFor();
@@ -159,18 +167,8 @@ describe('the coverage page', () => {
   });
 });
 
-/** Drops a file on the page, as a person does with one of another window. */
-async function drop(page, name, content) {
-  const transfer = await page.evaluateHandle(
-    ([name, bytes]) => {
-      const transfer = new DataTransfer();
-      transfer.items.add(new File([new Uint8Array(bytes)], name));
-      return transfer;
-    },
-    [name, [...Buffer.from(content)]],
-  );
-  await page.dispatchEvent('#import', 'drop', { dataTransfer: transfer });
-}
+// A file makes room for what is said of it. To the browser a drag is a person's act, but not one that a script has made.
+const MAKES_ROOM = { complaints: [/layout shift/] };
 
 describe('the pages of operators', () => {
   it('tell others whose they are, and do not offer themselves', async () => {
@@ -178,8 +176,10 @@ describe('the pages of operators', () => {
       await at(USER, where, async (page, visitor) => {
         await page.getByRole('heading', { name: 'For operators' }).waitFor();
         assert.equal(await page.locator('.for-operator').first().isVisible(), false);
+        await drop(page, 'DROP.US.csv', 'date,open,high,low,close,volume\n');
+        await page.getByText('Nothing was sent: importing is for operators.').waitFor();
         await visitor.look(`desk-refused${where.replace('/', '-')}`);
-      }, { complaints: [/status of 403/] });
+      }, { complaints: [/status of 403/, /layout shift/] });
     }
   });
 
@@ -256,7 +256,40 @@ describe('the pages of operators', () => {
       await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
       await page.getByText(/^Import \d+ is undone\.$/).waitFor();
       await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('undone').waitFor();
-    });
+    }, MAKES_ROOM);
+  });
+
+  it('import what was looked at, and again what was removed since', async () => {
+    const rows = 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n';
+    await at(OPERATOR, '/imports', async (page) => {
+      await page.getByRole('button', { name: 'Choose a file…' }).waitFor();
+      await drop(page, 'prices.csv', rows);
+      const card = page.getByRole('article', { name: 'prices.csv' });
+      await card.getByText(/^This file cannot be imported/).waitFor();
+      const [begin, look] = ['Import', 'See what it would do'].map((name) => card.getByRole('button', { name, exact: true }));
+      await card.getByLabel('Symbol').fill('GONE.US');
+      await look.click();
+      await begin.waitFor();
+      // Other answers would be another import, which has to be looked at first.
+      await card.getByLabel('Symbol').fill('BACK.US');
+      await begin.waitFor({ state: 'detached' });
+      await look.click();
+      await begin.click();
+      await card.getByRole('link', { name: 'See the chart of BACK.US' }).waitFor();
+      await on.server.command(['remove', 'BACK.US', '--yes']);
+      await page.reload();
+      await page.getByRole('row').filter({ hasText: 'BACK.US' }).getByText('removal').waitFor();
+      await card.getByRole('button', { name: 'Remove the file' }).click();
+      await card.waitFor({ state: 'detached' });
+      await drop(page, 'prices.csv', rows);
+      await card.getByLabel('Symbol').fill('BACK.US');
+      await look.click();
+      await card.getByText(/unless what it brought was removed/).waitFor();
+      await card.getByRole('button', { name: 'See what importing it again would do' }).click();
+      await card.getByText(/^Would add 2,/).waitFor();
+      await begin.click();
+      await card.getByText(/Added 2,/).waitFor();
+    }, MAKES_ROOM);
   });
 });
 

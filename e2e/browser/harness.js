@@ -90,11 +90,20 @@ export class Server {
 
   /** The same at another instant of the market. */
   static async startAt(clock, ...options) {
-    const server = new Server();
-    server.clock = clock;
-    server.store = temporary('store-');
+    const store = temporary('store-');
     if (!MARKET) throw new Error('CHANDLER_E2E_MARKET is not set: run the browser tests by e2e/run.sh --browser');
-    copyFileSync(path.join(MARKET, 'candles.db'), path.join(server.store, 'candles.db'));
+    copyFileSync(path.join(MARKET, 'candles.db'), path.join(store, 'candles.db'));
+    return Server.of(store, clock, options);
+  }
+
+  /** One whose store has nothing. */
+  static async startEmpty() {
+    return Server.of(temporary('store-'), NOW, []);
+  }
+
+  static async of(store, clock, options) {
+    const server = new Server();
+    Object.assign(server, { store, clock });
     server.logFile = path.join(server.store, 'server.log');
     const addresses = ['--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0'];
     const words = [...server.words(), 'serve', ...addresses, '--log', 'info', ...options];

@@ -34,6 +34,7 @@ describe('the securities page', () => {
       const drawnRows = await page.locator('.long-row').count();
       assert.ok(drawnRows > 10 && drawnRows < 80, `${drawnRows} rows`);
       await page.getByRole('row').filter({ hasText: '9001.HK' }).getByText(/\d{4}-\d\d-\d\d to 2026-11-13/).first().waitFor();
+      await page.getByRole('row').filter({ hasText: '.CHDL.US' }).getByText(/^\d,\d{3}\.\d+$/).waitFor();
       await visitor.look('securities');
       const list = page.getByRole('grid', { name: 'Securities' });
       await list.focus();
@@ -63,6 +64,13 @@ describe('the securities page', () => {
       assert.equal(await page.getByLabel('Code or name').inputValue(), '9001');
       await page.getByLabel('Code or name').fill('nothing at all');
       await page.getByText('No results').waitFor();
+      // The gaps of a row are not for the mouse alone.
+      await page.getByLabel('Code or name').fill('9001');
+      await page.getByText('1 security').waitFor();
+      await page.getByRole('grid', { name: 'Securities' }).focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Shift+Enter');
+      await page.getByRole('heading', { name: /^9001\.HK 2026/ }).waitFor();
     });
   });
 

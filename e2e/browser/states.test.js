@@ -5,7 +5,7 @@ import { createServer, request as forward } from 'node:http';
 import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
-import { drawn, said, signInTo, titled } from './chart.js';
+import { drawn, drop, said, signInTo, titled } from './chart.js';
 import { PATIENCE_MS, Server, openFile } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
@@ -187,6 +187,45 @@ describe('the chart page', () => {
       await visitor.open(on.at('/'));
       await titled(page, symbol);
     });
+  });
+
+  it('takes a dropped file where there is nothing yet, of an operator alone', async () => {
+    const server = await Server.startEmpty();
+    try {
+      const there = { at: (where) => new URL(where, server.url).href };
+      await server.account('Ola Operator', PASSWORD, '--role', 'operator');
+      await server.account('Una Wick', PASSWORD);
+      const rows = 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n';
+      // What is said of a file makes room for itself; to the browser, a drag that a script has made is nobody's act.
+      const dropping = { complaints: [/layout shift/] };
+      await on.visit(dropping, async (visitor) => {
+        const { page } = visitor;
+        await signInTo(there, visitor, 'Una Wick', '/');
+        await page.getByRole('heading', { name: 'Nothing has been imported yet' }).waitFor();
+        await drop(page, 'LAMP.US.csv', rows);
+        await page.getByText('Nothing was sent: importing is for operators.').waitFor();
+        await visitor.look('state-empty');
+      });
+      await on.visit({ viewport: PHONE }, async (visitor) => {
+        await signInTo(there, visitor, 'Ola Operator', '/');
+        await visitor.page.getByRole('button', { name: 'Choose a file…' }).waitFor();
+        await visitor.look('state-empty-phone');
+      });
+      await on.visit(dropping, async (visitor) => {
+        const { page } = visitor;
+        await signInTo(there, visitor, 'Ola Operator', '/');
+        await page.locator('.advice pre').getByText(`chandler --store sqlite:${server.store} import FILES…`).waitFor();
+        await drop(page, 'LAMP.US.csv', rows);
+        const card = page.getByRole('article', { name: 'LAMP.US.csv' });
+        await card.getByText(/^Would add 2,/).waitFor();
+        await visitor.look('state-empty-upload');
+        await card.getByRole('button', { name: 'Import', exact: true }).click();
+        await card.getByRole('link', { name: 'See the chart of LAMP.US' }).click();
+        await titled(page, 'LAMP.US');
+      });
+    } finally {
+      await server.stop();
+    }
   });
 
   it('is opened by a one-time link, for the account of this machine, and names the store in use', async () => {

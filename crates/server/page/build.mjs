@@ -37,6 +37,8 @@ await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', ban
 // before the first chart.
 await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
+// What the empty chart page takes files with.
+await build({ ...options, entryPoints: { uploads: 'src/desk/uploads.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { desk: 'src/desk.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
 // Colours are written as light-dark(), which is resolved by the browser and must not be taken apart here.

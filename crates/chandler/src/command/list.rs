@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use market::{Market, Symbol};
+use market::Market;
 use serde_json::Value;
 use store::Access;
 

@@ -6,18 +6,34 @@ import { commandFor, liftingFor } from './command.js';
 import { el } from './dom.js';
 import { phrase } from './phrases/shared.js';
 
-/** Who is signed in, where the advice depends on it: asked for before it is shown, so that nothing moves afterwards. */
-export const whoFor = async ({ command, isLimit }) => (command || isLimit ? me().catch(() => undefined) : undefined);
+/**
+ * Who is signed in, and what takes files, where the advice has them: asked for before it is shown, so that nothing moves afterwards.
+ * `fetchScript` is for tests.
+ */
+export async function partsFor({ command, isLimit, takesFiles }, fetchScript = () => import(addressOf('/uploads.js'))) {
+  const who = command || isLimit ? await me().catch(() => undefined) : undefined;
+  return { who, files: takesFiles ? await filesFor(who, fetchScript) : undefined };
+}
+
+/** Nothing if the script or the list of files cannot be had: there is still the page of imports. */
+async function filesFor(who, fetchScript) {
+  try {
+    const { refuseDrops, uploadsSheet } = await fetchScript();
+    return who?.role === 'operator' ? await uploadsSheet(who) : refuseDrops();
+  } catch {
+    return undefined;
+  }
+}
 
 /**
- * `onRetry` is called by the button or when the wait is over; `who` may be nothing. Returns the element and a way to stop counting.
+ * `onRetry` is called by the button or when the wait is over; `parts` are those of `partsFor`. Returns the element and a way to stop counting.
  */
-export function adviceElement(advice, onRetry, who) {
+export function adviceElement(advice, onRetry, { who, files } = {}) {
   const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
   if (advice.command) box.append(el('pre', {}, el('code', {}, commandFor(advice.command, who))));
   const choices = el('p', { class: 'choices' });
   advice.links.forEach(({ href, label }, at) => choices.append(el('a', { class: at === 0 ? 'button main' : 'button', href }, label)));
-  if (advice.takesFiles && who?.role === 'operator')
+  if (advice.takesFiles && !files && who?.role === 'operator')
     choices.append(el('a', { class: 'button main', href: addressOf('/imports') }, phrase('import_here')));
   if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, advice.label ?? phrase('try_again')));
   let stop = () => {};
@@ -30,6 +46,7 @@ export function adviceElement(advice, onRetry, who) {
     stop = countDown(advice.wait, tick, onRetry);
   }
   if (choices.childNodes.length > 0) box.append(choices);
+  if (files) box.append(files);
   if (advice.isLimit) box.append(...lifting(who));
   return { box, stop };
 }

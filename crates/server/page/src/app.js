@@ -3,7 +3,7 @@
 
 import { describeAction, placeActions } from './actions.js';
 import { writeAddress } from './address.js';
-import { adviceElement, whoFor } from './advice.js';
+import { adviceElement, partsFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
 import { whereIAm } from './base.js';
@@ -347,9 +347,9 @@ function refused(error, again = open) {
 /** Advice in the place of a chart, unless another view is chosen before it is there. A server that is away is asked again by itself. */
 async function advise(what, { advice, isAway = false }, again) {
   const before = [view, feed];
-  const who = await whoFor(advice);
+  const parts = await partsFor(advice);
   if (view !== before[0] || feed !== before[1]) return;
-  const { box, stop } = adviceElement(advice, again, who);
+  const { box, stop } = adviceElement(advice, again, parts);
   stopWaiting = isAway ? whenBack(ask, again) : stop;
   noticeSaid(what, box);
 }

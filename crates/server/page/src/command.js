@@ -4,7 +4,7 @@
 const PLAIN = /^[\p{L}\p{N}_./:@%+,=-]+$/u;
 
 /** A word as a shell reads it. */
-const word = (text) => (PLAIN.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
+export const word = (text) => (PLAIN.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
 
 /** `command` begins with `chandler`; `who` is the answer of /v1/me, or nothing. */
 export function commandFor(command, who) {

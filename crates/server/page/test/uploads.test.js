@@ -19,7 +19,7 @@ test('what was understood of a file is told in the order in which people check i
     facts(report()).map(({ title, value, why, isGuess }) => [title, value, why ?? '', isGuess]),
     [
       ['Symbol', 'AAPL.US', 'the name of the file, which does not say the market', true],
-      ['Period', 'day', '', false],
+      ['Period', 'daily', '', false],
       ['Range', '2026-11-10 to 2026-11-12', '', false],
       ['Prices', 'adjusted for splits', 'what this source usually has', true],
       ['Times', 'dates of America/New_York', 'dates have the month first', false],
@@ -31,7 +31,7 @@ test('what was understood of a file is told in the order in which people check i
   const told = Object.fromEntries(facts(many).map(({ title, value }) => [title, value]));
   assert.equal(told.Symbol, 'A.US, B.US, C.US and 1,197 more');
   assert.equal(told.Range, '2026-11-10 09:30 to 2026-11-12 00:00');
-  assert.equal(facts(many).find(({ title }) => title === 'Period').isGuess, true);
+  assert.deepEqual([told.Period, facts(many).find(({ title }) => title === 'Period').isGuess], ['1 min', true]);
   // A table of securities has nothing of all this.
   assert.deepEqual(facts(report({ names: [], understood: null, first: null, last: null })), []);
 });
@@ -44,16 +44,18 @@ test('every outcome is said, and the flags of the command line become the fields
   assert.deepEqual([failed.isBad, failed.text], [true, 'This file cannot be imported: no symbol: pass “Symbol”, or “Market of bare tickers” for bare tickers.']);
   assert.equal(importedWords(report({ outcome: 'not_replaced', message: 'pass --replace' })).isBad, true);
   assert.equal(importedWords(report({ outcome: 'stopped' })).isBad, false);
-  assert.equal(plain('pass --build-candles or --scale.'), 'pass --build-candles or “Factors, as volume=100”');
+  assert.equal(plain('pass --columns, --floors or --scale.'), 'pass “Columns of a file without a header”, --floors or “Factors, as volume=100”');
 });
 
 test('a file that the server would refuse is not sent', () => {
-  const max = 2048 * 2 ** 20;
-  assert.equal(unsendable({ name: 'a.csv', size: 10 }, false, max), undefined);
-  assert.equal(unsendable({ name: 'a.csv', size: max }, false, max), undefined);
-  assert.match(unsendable({ name: 'a.csv', size: 0 }, false, max), /is empty/);
-  assert.match(unsendable({ name: 'data', size: 4096 }, true, max), /is a folder/);
-  assert.match(unsendable({ name: 'a.csv', size: 10 * 2 ** 30 }, false, max), /has 10,240 MiB; at most 2,048 MiB/);
+  const around = { bytesMax: 2048 * 2 ** 20, who: { role: 'operator', store: 'sqlite:/srv/candles' } };
+  const why = (name, size, isFolder = false) => unsendable({ name, size }, isFolder, around);
+  assert.equal(why('a.csv', 10), undefined);
+  assert.equal(why('a.csv', around.bytesMax), undefined);
+  assert.match(why('a.csv', 0), /is empty/);
+  assert.match(why('data', 4096, true), /is a folder/);
+  // The command names the store that this server has, and a name with a blank is one word.
+  assert.match(why('a b.csv', 10 * 2 ** 30), /has 10,240 MiB; at most 2,048 MiB.*: chandler --store sqlite:\/srv\/candles import 'a b\.csv'$/);
 });
 
 test('sizes and progress are round', () => {

@@ -5,6 +5,7 @@ import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { calendarDays, monthSpans, shiftDate } from './days.js';
+import { nothingYet } from './empty.js';
 import { filterForm, filterOf, pageWith, queryOf } from './filter.js';
 import { refusal } from './refused.js';
 import { chartLink, count, table } from './table.js';
@@ -17,52 +18,93 @@ const COUNTING_MS = 300;
 
 export const coverage = { title: phrase('coverage'), fill };
 
-async function fill() {
+async function fill(who) {
   const asked = new URLSearchParams(location.search);
-  const filter = filterOf(location.search);
-  const [end, after] = [asked.get('end'), asked.get('after')];
-  const query = queryOf(filter, { days: DAYS, limit: ROWS, end, after });
-  const load = async () => (await ask(`/v1/coverage?${query}`)).data;
-  const data = await load();
-  const detail = el(
-    'section',
-    { class: 'sheet', 'aria-live': 'polite' },
-    el('p', { class: 'lead' }, phrase('choose')),
-  );
-  const show = (symbol, date) => drill(detail, symbol, data, date);
-  if (asked.get('symbol')) await show(asked.get('symbol'));
-  const form = filterForm(filter, (changed) => location.assign(pageWith('/coverage', changed, { end })));
-  const isFiltered = filter.query !== '' || filter.market !== '';
-  const none = () => el('p', {}, phrase(isFiltered ? 'no_results' : 'nothing_yet'));
-  const area = el('div', {});
-  const compared = el('p', { class: 'said', role: 'status', hidden: filter.order !== 'worst' });
-  const draw = (told) => {
-    compared.textContent = told.uncounted > 0 ? phrase('comparing', count(told.total - told.uncounted), count(told.total)) : '';
-    area.replaceChildren(bar(told, filter), told.rows.length > 0 ? heat(told, show) : none(), legend());
-  };
-  draw(data);
-  countOn(data, load, draw);
+  const view = new CoverageView(who, asked.get('end'));
+  await view.show(filterOf(location.search), asked.get('after'));
+  if (asked.get('symbol')) await view.drill(asked.get('symbol'));
+  const form = filterForm(view.filter, (filter) => {
+    history.replaceState(undefined, '', pageWith('/coverage', filter, { end: view.end }));
+    view.change(filter);
+  });
   return [
     el('p', { class: 'lead' }, phrase('complete_means')),
-    el('section', { class: 'sheet' }, form, compared, area),
-    detail,
+    el('section', { class: 'sheet' }, form, view.status, view.area),
+    view.detail,
   ];
 }
 
-/** Asks again until the server has compared everything with the calendar, which it does a part at a time. */
-function countOn(data, load, draw) {
-  if (!(data.uncounted > 0)) return;
-  setTimeout(async () => {
-    let told = data;
+class CoverageView {
+  constructor(who, end) {
+    Object.assign(this, { who, end, turn: 0 });
+    this.status = el('p', { class: 'said', role: 'status' });
+    this.area = el('div', {});
+    this.detail = el('section', { class: 'sheet', 'aria-live': 'polite' }, el('p', { class: 'lead' }, phrase('choose')));
+  }
+
+  /** Asks for the securities of a filter, those behind `after` if it is said; comes back when they are drawn, or with the refusal. */
+  async show(filter, after) {
+    clearTimeout(this.timer);
+    this.turn += 1;
+    Object.assign(this, { filter, after });
+    await this.load(this.turn);
+  }
+
+  /** The same once the page is there: a refusal takes the place of the rows. */
+  async change(filter) {
     try {
-      if (!document.hidden) draw((told = await load()));
+      await this.show(filter);
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      // What is there stays; a reload tells what is wrong.
+      this.status.textContent = '';
+      this.area.replaceChildren(refusal(error, () => this.change(filter)));
+    }
+  }
+
+  async load(turn) {
+    const query = queryOf(this.filter, { days: DAYS, limit: ROWS, end: this.end, after: this.after });
+    const { data } = await ask(`/v1/coverage?${query}`);
+    // Another filter was chosen meanwhile.
+    if (turn !== this.turn) return;
+    this.data = data;
+    this.draw();
+    if (data.uncounted > 0) this.timer = setTimeout(() => this.countOn(turn), COUNTING_MS);
+  }
+
+  /** Asks again until the server has compared everything with the calendar, which it does a part at a time. */
+  async countOn(turn) {
+    if (document.hidden) {
+      this.timer = setTimeout(() => this.countOn(turn), COUNTING_MS);
       return;
     }
-    countOn(told, load, draw);
-  }, COUNTING_MS);
+    try {
+      await this.load(turn);
+    } catch (error) {
+      // What is there stays; a reload tells what is wrong.
+      if (error.name !== 'Refused') throw error;
+    }
+  }
+
+  draw() {
+    const { data, filter, area } = this;
+    const { total, uncounted } = data;
+    const isFiltered = filter.query !== '' || filter.market !== '';
+    let words = total === 1 ? phrase('listed_one') : phrase('listed', count(total));
+    if (total === 0) words = isFiltered || this.who?.role !== 'operator' ? phrase('no_results') : nothingYet(this.who);
+    else if (uncounted > 0) words = phrase('comparing', count(total - uncounted), count(total));
+    if (this.status.textContent !== words) this.status.textContent = words;
+    // Rows that are drawn anew while more are compared leave the focus and the place where they were.
+    const had = area.contains(document.activeElement) ? document.activeElement.textContent : undefined;
+    const left = area.querySelector('.scroll')?.scrollLeft;
+    // Fewer rows than before leave their room: what is below stays where it is.
+    area.style.minHeight = `${area.offsetHeight}px`;
+    area.replaceChildren(bar(data, filter), ...(total > 0 ? [heat(data, (symbol, date) => this.drill(symbol, date), left), legend()] : []));
+    if (had) [...area.querySelectorAll('.symbol')].find((one) => one.textContent === had)?.focus({ preventScroll: true });
+  }
+
+  drill(symbol, date) {
+    return drill(this.detail, symbol, this.data, date);
+  }
 }
 
 function bar({ start, end, today, next }, filter) {
@@ -78,7 +120,7 @@ function bar({ start, end, today, next }, filter) {
   );
 }
 
-function heat(data, show) {
+function heat(data, show, left) {
   const days = calendarDays(data.start, data.end);
   // Two grids with rows of the same heights: the days move under their months, and the names stay.
   const names = el('div', { class: 'names' }, el('span', {}), el('span', { class: 'lead' }, phrase('complete')));
@@ -116,7 +158,7 @@ function heat(data, show) {
   }
   // The newest days are at the right end, which a phone would not show; it has a width once it is in the page.
   requestAnimationFrame(() => {
-    strip.scrollLeft = strip.scrollWidth;
+    strip.scrollLeft = left ?? strip.scrollWidth;
   });
   return el('div', { class: 'heat' }, names, strip);
 }
@@ -134,7 +176,7 @@ function monthRow(days) {
 const legend = () =>
   el(
     'p',
-    { class: 'legend' },
+    { class: 'day-states' },
     Object.entries(STATES)
       .filter(([state]) => state !== '.')
       .map(([state, word]) => el('span', {}, el('i', { 'data-state': state }), phrase(word))),

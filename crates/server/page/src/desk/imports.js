@@ -5,10 +5,11 @@ import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { phrase as uploading } from '../phrases/uploads.js';
+import { nothingYet } from './empty.js';
 import { refusal } from './refused.js';
 import { chartLink, count, instant, table } from './table.js';
 import { openUndo } from './undo.js';
-import { uploadsSheet } from './uploads.js';
+import { refuseDrops, uploadsSheet } from './uploads.js';
 
 const PAGE = 50;
 const KINDS = {
@@ -17,13 +18,14 @@ const KINDS = {
   securities: 'kind securities',
   actions: 'kind actions',
   margins: 'kind margins',
+  removal: 'kind removal',
   unknown: 'kind unknown',
 };
 const STATES = { failed: 'failed', interrupted: 'interrupted' };
 
 export const imports = { title: phrase('imports'), fill };
 
-async function fill() {
+async function fill(who) {
   const asked = new URLSearchParams(location.search);
   const said = el('p', { class: 'said', role: 'status' });
   const sheets = el('div', { class: 'sheets' });
@@ -37,14 +39,19 @@ async function fill() {
       sheets.replaceChildren(refusal(error, () => refresh()));
     }
   };
-  const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, refresh), quarantineSheet(asked)])));
-  const [uploads] = await Promise.all([uploadsSheet(refresh), show()]);
-  return [uploads, said, sheets];
+  const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, who, refresh), quarantineSheet(asked)])));
+  try {
+    const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
+    return [uploads, said, sheets];
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return [refusal(error), refuseDrops()];
+  }
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);
 
-async function ledgerSheet(asked, refresh) {
+async function ledgerSheet(asked, who, refresh) {
   const before = asked.get('before');
   const { data } = await ask(`/v1/imports?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
   const number = (key) => ({ title: phrase(key), kind: 'number', of: (row) => count(row[key]) });
@@ -72,7 +79,7 @@ async function ledgerSheet(asked, refresh) {
     'section',
     { class: 'sheet' },
     el('h2', {}, phrase('ledger')),
-    table(phrase('ledger_caption'), columns, data.imports, phrase('nothing_yet')),
+    table(phrase('ledger_caption'), columns, data.imports, nothingYet(who)),
     older,
   );
 }

@@ -2,9 +2,11 @@
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
-import { el } from '../dom.js';
+import { grouped } from '../decimal.js';
+import { el, nextPicture } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { nameFor } from '../rank.js';
+import { nothingYet } from './empty.js';
 import { filterForm, filterOf, pageWith, queryOf } from './filter.js';
 import { refusal } from './refused.js';
 import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from './rows.js';
@@ -38,8 +40,8 @@ function fetcher(filter) {
   };
 }
 
-async function fill() {
-  const list = new SecurityList();
+async function fill(who) {
+  const list = new SecurityList(who);
   await list.show(filterOf(location.search));
   const form = filterForm(list.filter, (filter) => {
     history.replaceState(undefined, '', pageWith('/securities', filter));
@@ -51,6 +53,8 @@ async function fill() {
     event.preventDefault();
     form.elements.query.focus();
   });
+  // For the bench: the page has the rows by the next frame.
+  nextPicture().then(() => performance.mark('chandler:rows'));
   return [
     el('p', { class: 'lead' }, phrase('stored_means')),
     el('section', { class: 'sheet' }, form, list.status, list.box),
@@ -62,15 +66,20 @@ const COLUMNS = [
   ['name', 'name', nameFor],
   ['days', 'range', (row) => ranges(row, (period) => period === 'day', false)],
   ['intraday', 'range', (row) => ranges(row, (period) => period !== 'day', true)],
-  ['last', 'number', (row) => row.last ?? '–'],
+  ['last', 'number', (row) => (row.last === null ? '–' : grouped(row.last))],
   ['gaps', 'gaps', gaps],
 ];
 
 function ranges(row, isWanted, isNamed) {
   const wanted = row.series.filter(({ period }) => isWanted(period));
   const range = ({ period, first, last }) => `${isNamed ? `${period} ` : ''}${phrase('range', first, last)}`;
-  return wanted.length > 0 ? wanted.map(range).join(', ') : '–';
+  if (wanted.length === 0) return '–';
+  // Files of several periods may be more than fits into the column.
+  const words = wanted.map(range).join(', ');
+  return el('span', { title: words }, words);
 }
+
+const gapsOf = (symbol) => addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`);
 
 /** What is missing of the newest days; where a security ends is said apart. */
 function gaps({ symbol, series, missing, partial, expected, after_last: afterLast }) {
@@ -84,11 +93,12 @@ function gaps({ symbol, series, missing, partial, expected, after_last: afterLas
     .filter(Boolean)
     .join(phrase('comma'));
   if (words === '') return '–';
-  return el('a', { href: addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`), class: missing > 0 ? 'warn' : undefined }, words);
+  return el('a', { href: gapsOf(symbol), class: missing > 0 ? 'warn' : undefined }, words);
 }
 
 class SecurityList {
-  constructor() {
+  constructor(who) {
+    this.who = who;
     this.status = el('p', { class: 'said', role: 'status' });
     const heads = COLUMNS.map(([title, kind]) => el('span', { role: 'columnheader', class: kind }, phrase(title)));
     this.body = el('div', { class: 'long-rows', role: 'rowgroup' });
@@ -157,7 +167,7 @@ class SecurityList {
     const cells = COLUMNS.map(([, kind, of]) => el('span', { role: 'gridcell', class: kind }, row ? of(row) : '…'));
     const line = el('div', { role: 'row', id: `row-${place}`, 'aria-rowindex': place + 2, class: 'long-row' }, cells);
     line.style.top = `${place * ROW_HEIGHT}px`;
-    // The list is one stop of the Tab key; Enter opens the row that is marked.
+    // The list is one stop of the Tab key; Enter opens the chart of the row that is marked, with Shift its gaps.
     for (const link of line.querySelectorAll('a')) link.tabIndex = -1;
     return line;
   }
@@ -167,7 +177,7 @@ class SecurityList {
     // It keeps its room, so that nothing below moves.
     this.box.classList.toggle('empty', total === 0);
     let words = total === 1 ? phrase('listed_one') : phrase('listed', count(total));
-    if (total === 0) words = phrase(answer.store_is_empty ? 'nothing_yet' : 'no_results');
+    if (total === 0) words = answer.store_is_empty ? nothingYet(this.who) : phrase('no_results');
     else if (answer.uncounted > 0) words = phrase('comparing', count(total - answer.uncounted), count(total));
     // What is said already is not said again with each scroll.
     if (this.status.textContent !== words) this.status.textContent = words;
@@ -180,7 +190,7 @@ class SecurityList {
   press(event) {
     if (event.key === 'Enter' && this.marked >= 0 && event.target === this.box) {
       const row = this.rows.at(this.marked);
-      if (row) location.assign(addressOf(`/?symbol=${encodeURIComponent(row.symbol)}`));
+      if (row) location.assign(event.shiftKey ? gapsOf(row.symbol) : addressOf(`/?symbol=${encodeURIComponent(row.symbol)}`));
       return;
     }
     const next = rowAfterKey(event.key, this.marked, this.size);

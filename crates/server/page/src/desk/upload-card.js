@@ -1,9 +1,10 @@
 // One file that was sent: what it would do, its import with progress, and what became of it.
 
-import { ask } from '../api.js';
+import { UNREACHABLE, ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { grouped } from '../decimal.js';
 import { el } from '../dom.js';
+import { phrase as shared } from '../phrases/shared.js';
 import { phrase } from '../phrases/uploads.js';
 import { table } from './table.js';
 import { openUndo } from './undo.js';
@@ -52,14 +53,18 @@ export function uploadCard(upload, { onChange, onGone }) {
     await ask(path, { method: 'DELETE' });
     onGone(box);
   };
-  const looking = async () => {
+  // What is imported is what was looked at, with the same options.
+  let options;
+  const looking = async (more = {}) => {
     said.textContent = phrase('looking');
-    const { data } = await ask(`${path}/dry-run`, { method: 'POST', body: form.values() });
+    const asked = { ...form.values(), ...more };
+    const { data } = await ask(`${path}/dry-run`, { method: 'POST', body: asked });
     said.textContent = '';
+    options = asked;
     showChecked(data.files);
   };
   const start = async (more = {}) => {
-    const { data } = await ask(`${path}/import`, { method: 'POST', body: { ...form.values(), ...more } });
+    const { data } = await ask(`${path}/import`, { method: 'POST', body: { ...(options ?? form.values()), ...more } });
     await follow(data.import);
   };
   const stop = async () => {
@@ -69,19 +74,32 @@ export function uploadCard(upload, { onChange, onGone }) {
 
   const showWaiting = () => {
     body.replaceChildren();
-    offer(button('look', looking, 'main'), button('remove_file', remove));
+    offer(button('look', () => looking(), 'main'), button('remove_file', remove));
   };
   const showChecked = (files) => {
     body.replaceChildren(...files.map(checkedFile));
     const has = (outcome) => files.some((file) => file.outcome === outcome);
     offer(
-      has('checked') && button('import_it', start, 'main'),
+      has('checked') && button('import_it', () => start(), 'main'),
       has('not_replaced') && button('replace_it', () => start({ replace: true })),
-      button('look', looking),
+      has('known') && button('look_again', () => looking({ again: true })),
+      button('look', () => looking()),
       button('remove_file', remove),
     );
     // What a file does not say has to be said in the form.
     if (has('failed')) form.open();
+  };
+  /** The import as it is now; as it was while the server does not answer, which goes on with it or is back soon. */
+  const newest = async (before) => {
+    try {
+      const { data } = await ask(path);
+      if (said.textContent === shared('gone')) said.textContent = '';
+      return data.import;
+    } catch (error) {
+      if (error.status !== UNREACHABLE) throw error;
+      said.textContent = shared('gone');
+      return before;
+    }
   };
   const follow = async (run) => {
     const bar = el('progress', { max: 100, value: 0, 'aria-label': upload.file });
@@ -94,7 +112,7 @@ export function uploadCard(upload, { onChange, onGone }) {
       words.textContent = phrase('importing', percentDone(now), grouped(now.rows_done));
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       if (!box.isConnected) return;
-      ({ import: now } = (await ask(path)).data);
+      now = await newest(now);
     }
     if (now) showEnded(now);
     else showWaiting();
@@ -112,12 +130,19 @@ export function uploadCard(upload, { onChange, onGone }) {
     body.replaceChildren(...parts);
     form.box.hidden = state === 'done';
     offer(
-      state === 'stopped' && button('go_on', start, 'main'),
+      state === 'stopped' && button('go_on', () => start(), 'main'),
       state === 'not_replaced' && button('replace_it', () => start({ replace: true })),
-      state !== 'done' && button('look', looking),
+      state === 'known' && button('look_again', () => looking({ again: true })),
+      state !== 'done' && button('look', () => looking()),
       button('remove_file', remove),
     );
   };
+
+  // Other answers make another import: it is looked at before it can begin.
+  form.box.addEventListener('input', () => {
+    if (options) offer(button('look', () => looking(), 'main'), button('remove_file', remove));
+    options = undefined;
+  });
 
   if (!upload.import) showWaiting();
   else if (upload.import.state === 'running') queueMicrotask(() => attempt(() => follow(upload.import)));

@@ -6,44 +6,47 @@ import { phrase } from '../phrases/uploads.js';
 const MINUTES = [1, 5, 15, 30, 60];
 const REGIONS = ['HK', 'US', 'SH', 'SZ'];
 
+/** Fields of a request and what each is called here; `plain` of upload-words.js says the same of the flags. */
+const fieldsOf = (id) => ({
+  symbol: [phrase('symbol'), text('AAPL.US')],
+  region: [phrase('market_of'), choice(REGIONS.map((region) => [region, region]))],
+  period: [phrase('period'), choice([['1d', phrase('period_day')], ...MINUTES.map((minutes) => [`${minutes}m`, phrase('period_minutes', minutes)])])],
+  time_format: [phrase('date_order'), text('mdy', `${id}-formats`)],
+  decimal: [phrase('decimal'), choice([['point', phrase('decimal_point')], ['comma', phrase('decimal_by_comma')]])],
+  stamp: [phrase('stamp'), choice([['start', phrase('stamp_start')], ['end', phrase('stamp_end')]])],
+  columns: [phrase('columns_named'), text('date,open,high,low,close,volume')],
+  map: [phrase('columns_are'), text('')],
+  scale: [phrase('scale_by'), text('')],
+  estimate_turnover: [phrase('estimate_turnover'), tick()],
+  build_candles: [phrase('build_candles'), tick()],
+  strict: [phrase('strict'), tick()],
+});
+
 /** `values` are those that say something; `open` shows the form. */
 export function optionsForm(id) {
-  const fields = {
-    symbol: text('AAPL.US'),
-    region: choice(REGIONS.map((region) => [region, region])),
-    period: choice([['1d', phrase('period_day')], ...MINUTES.map((minutes) => [`${minutes}m`, phrase('period_minutes', minutes)])]),
-    time_format: choice([['mdy', phrase('month_first')], ['dmy', phrase('day_first')]]),
-    stamp: choice([['start', phrase('stamp_start')], ['end', phrase('stamp_end')]]),
-    map: text(''),
-    scale: text(''),
-  };
-  const titles = {
-    symbol: phrase('symbol'),
-    region: phrase('market_of'),
-    period: phrase('period'),
-    time_format: phrase('date_order'),
-    stamp: phrase('stamp'),
-    map: phrase('columns_are'),
-    scale: phrase('scale_by'),
-  };
-  const rows = Object.entries(fields).map(([name, field]) => {
+  const fields = Object.entries(fieldsOf(id));
+  const rows = fields.map(([name, [title, field]]) => {
     field.id = `${id}-${name}`;
-    return el('p', { class: 'field' }, el('label', { for: field.id }, titles[name]), field);
+    return el('p', { class: 'field' }, el('label', { for: field.id }, title), field);
   });
-  const box = el('details', { class: 'options' }, el('summary', {}, phrase('say_it')), el('div', { class: 'fields' }, rows));
+  const formats = [['mdy', phrase('month_first')], ['dmy', phrase('day_first')]].map(([value, label]) => el('option', { value }, label));
+  const list = el('datalist', { id: `${id}-formats` }, formats);
+  const box = el('details', { class: 'options' }, el('summary', {}, phrase('say_it')), el('div', { class: 'fields' }, rows, list));
   return {
     box,
     open: () => {
       box.open = true;
     },
     values: () => {
-      const said = Object.entries(fields).map(([name, field]) => [name, field.value.trim()]);
-      return Object.fromEntries(said.filter(([, value]) => value !== ''));
+      const said = fields.map(([name, [, field]]) => [name, field.type === 'checkbox' ? field.checked : field.value.trim()]);
+      return Object.fromEntries(said.filter(([, value]) => value));
     },
   };
 }
 
-const text = (placeholder) => el('input', { type: 'text', placeholder, autocomplete: 'off', spellcheck: 'false' });
+const text = (placeholder, list) => el('input', { type: 'text', placeholder, list, autocomplete: 'off', spellcheck: 'false' });
+
+const tick = () => el('input', { type: 'checkbox' });
 
 const choice = (options) =>
   el('select', {}, el('option', { value: '' }, phrase('by_file')), options.map(([value, label]) => el('option', { value }, label)));

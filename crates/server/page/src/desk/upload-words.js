@@ -1,5 +1,6 @@
 // Reports of imports in words. Nothing here touches the page.
 
+import { commandFor, word } from '../command.js';
 import { grouped } from '../decimal.js';
 import { phrase } from '../phrases/uploads.js';
 
@@ -14,10 +15,10 @@ export function sizeWords(bytes) {
 }
 
 /** Why a file is not even sent, or nothing. A folder has no type, and a size that says nothing. */
-export function unsendable({ name, size }, isFolder, bytesMax) {
+export function unsendable({ name, size }, isFolder, { bytesMax, who }) {
   if (isFolder) return phrase('no_folder', name);
   if (size === 0) return phrase('file_empty', name);
-  if (size > bytesMax) return phrase('file_too_large', name, sizeWords(size), sizeWords(bytesMax));
+  if (size > bytesMax) return phrase('file_too_large', name, sizeWords(size), sizeWords(bytesMax), commandFor(`chandler import ${word(name)}`, who));
   return undefined;
 }
 
@@ -47,7 +48,7 @@ export function facts({ names, symbols, first, last, understood }) {
   }
   if (understood) {
     const why = PERIOD_GUESSES[understood.period_guess];
-    facts.push({ title: phrase('period'), value: understood.period, why: why && phrase(why), isGuess: Boolean(understood.period_guess) });
+    facts.push({ title: phrase('period'), value: periodWords(understood.period), why: why && phrase(why), isGuess: Boolean(understood.period_guess) });
   }
   if (first && last) {
     const isDaily = understood?.period === 'day';
@@ -68,9 +69,12 @@ function readingFacts(understood) {
   return [
     { title: phrase('basis'), value: phrase(BASES[basis]), why: phrase(isTraded ? 'basis_none' : 'basis_why'), isGuess: true },
     { title: phrase('times'), value: phrase(TIMES[times], zone ?? ''), why: notes.join('; ') || undefined, isGuess: false },
-    { title: phrase('source'), value: source, isGuess: false },
+    { title: phrase('source'), value: source === 'plain' ? phrase('source_plain') : source, isGuess: false },
   ];
 }
+
+/** A period as the form names it: `day`, `5m`. */
+const periodWords = (period) => (period === 'day' ? phrase('period_day') : phrase('period_minutes', period.replace(/m$/, '')));
 
 function symbolWords(names, symbols) {
   const shown = names.slice(0, SYMBOLS_SHOWN).join(', ');
@@ -104,7 +108,22 @@ export function importedWords(report) {
 const day = (instant) => `${instant.slice(0, 10)} ${instant.slice(11, 16)} UTC`;
 
 /** Messages name the flags of the command line; here they are fields of a form. */
-const FIELDS = { symbol: 'symbol', region: 'market_of', period: 'period', 'time-format': 'date_order', stamp: 'stamp', map: 'columns_are', scale: 'scale_by', replace: 'replace_it' };
+const FIELDS = {
+  symbol: 'symbol',
+  region: 'market_of',
+  period: 'period',
+  'time-format': 'date_order',
+  decimal: 'decimal',
+  stamp: 'stamp',
+  columns: 'columns_named',
+  map: 'columns_are',
+  scale: 'scale_by',
+  'estimate-turnover': 'estimate_turnover',
+  'build-candles': 'build_candles',
+  strict: 'strict',
+  replace: 'replace_it',
+  again: 'look_again',
+};
 
 export const plain = (message) =>
   message.replace(/--([a-z]+(?:-[a-z]+)*)/g, (flag, name) => (FIELDS[name] ? `\u201c${phrase(FIELDS[name])}\u201d` : flag)).replace(/\.$/, '');

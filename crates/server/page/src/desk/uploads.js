@@ -1,4 +1,4 @@
-// Files are dropped on the page of imports, or chosen, and sent to the server one after the other. What was sent before is there
+// Files are dropped on the page of imports, or on that of the chart while there is nothing to show, or chosen, and sent to the server one after the other. What was sent before is there
 // again when the page is opened anew.
 
 import { UNREACHABLE, ask } from '../api.js';
@@ -8,14 +8,14 @@ import { sendFile } from './send-file.js';
 import { uploadCard } from './upload-card.js';
 import { sizeWords, unsendable } from './upload-words.js';
 
-/** `onChange` is called when what is stored has changed. */
-export async function uploadsSheet(onChange) {
+/** For an operator; `onChange` is called when what is stored has changed. */
+export async function uploadsSheet(who, onChange = () => {}) {
   const { data } = await ask('/v1/uploads');
   const said = el('p', { class: 'said', role: 'status' });
   const cards = el('div', { class: 'uploads', role: 'group', 'aria-label': phrase('waiting_files') });
   const around = { onChange, onGone: (box) => box.remove() };
   cards.append(...[...data.uploads].reverse().map((upload) => uploadCard(upload, around).box));
-  const take = taker(data.bytes_max, { cards, said, around });
+  const take = taker({ bytesMax: data.bytes_max, who }, { cards, said, around });
   const input = el('input', { type: 'file', multiple: true, hidden: true, 'aria-label': phrase('choose_file') });
   input.addEventListener('change', () => {
     const chosen = [...input.files].map((file) => ({ file, isFolder: false }));
@@ -35,9 +35,18 @@ export async function uploadsSheet(onChange) {
   return sheet;
 }
 
-/** Files may be dropped anywhere: beside the target the browser would open them instead of this page. */
+/** The same for everybody else: a dropped file is not taken, nor opened by the browser in the place of the page. */
+export function refuseDrops() {
+  const said = el('p', { class: 'said', role: 'status' });
+  takeDrops(said, () => {
+    said.textContent = phrase('operators_only');
+  });
+  return said;
+}
+
+/** Files may be dropped anywhere while the sheet is there: beside the target the browser would open them instead of this page. */
 function takeDrops(sheet, take) {
-  const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
+  const hasFiles = (event) => sheet.isConnected && event.dataTransfer?.types.includes('Files');
   document.addEventListener('dragover', (event) => {
     if (!hasFiles(event)) return;
     event.preventDefault();
@@ -64,12 +73,16 @@ function droppedFiles({ items, files }) {
 }
 
 /** Takes files one after the other, also while the ones before are on their way. */
-function taker(bytesMax, { cards, said, around }) {
+function taker({ bytesMax, who }, { cards, said, around }) {
   let last = Promise.resolve();
+  // Of several files each may have its reason.
+  const tell = (words) => {
+    said.textContent = [said.textContent, words].filter(Boolean).join('\n');
+  };
   const send = async ({ file, isFolder }) => {
-    const problem = unsendable(file, isFolder, bytesMax);
+    const problem = unsendable(file, isFolder, { bytesMax, who });
     if (problem) {
-      said.textContent = problem;
+      tell(problem);
       return;
     }
     const way = sendingCard(file);
@@ -84,7 +97,7 @@ function taker(bytesMax, { cards, said, around }) {
       if (error.name === 'AbortError') return;
       if (error.name !== 'Refused') throw error;
       const why = error.status === UNREACHABLE ? phrase('cut') : error.message.replace(/\.$/, '');
-      said.textContent = phrase('not_sent', file.name, why);
+      tell(phrase('not_sent', file.name, why));
     }
   };
   return (files) => {

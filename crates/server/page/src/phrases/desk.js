@@ -107,9 +107,9 @@ export const phrase = phrasesOf({
 
   securities_title: ['Securities', '证券', '證券'],
   stored_means: [
-    'What is stored of each security; missing days are those of the last 91. Up and down choose a row, Enter opens its chart.',
-    '每只证券已存的数据；缺失按最近 91 天计。上下键选择一行，回车打开图表。',
-    '每隻證券已存的數據；缺失按最近 91 天計。上下鍵選擇一行，Enter 開啟圖表。',
+    'What is stored of each security; missing days are those of the last 91. Up and down choose a row, Enter opens its chart, Shift+Enter its gaps.',
+    '每只证券已存的数据；缺失按最近 91 天计。上下键选择一行，回车打开图表，Shift+回车查看缺失。',
+    '每隻證券已存的數據；缺失按最近 91 天計。上下鍵選擇一行，Enter 開啟圖表，Shift+Enter 查看缺失。',
   ],
   find: ['Code or name', '代码或名称', '代碼或名稱'],
   market: ['Market', '市场', '市場'],
@@ -151,10 +151,11 @@ export const phrase = phrasesOf({
   missing: ['missing', '缺失', '缺失'],
   closed_day: ['closed', '休市', '休市'],
   outside: ['outside what is expected', '不在预期范围', '不在預期範圍'],
-  nothing_yet: [
-    'Nothing has been imported yet. Drop a file on the page Imports, or on the server: chandler import FILES…',
-    '尚未导入任何数据。请将文件拖到“导入”页面，或在服务器上运行：chandler import FILES…',
-    '尚未匯入任何數據。請將檔案拖到「匯入」頁面，或在伺服器上執行：chandler import FILES…',
+  nothing_yet: ['Nothing has been imported yet.', '尚未导入任何数据。', '尚未匯入任何數據。'],
+  nothing_yet_import: [
+    'Nothing has been imported yet. Drop a file on the page Imports, or on the server: {0}',
+    '尚未导入任何数据。请将文件拖到“导入”页面，或在服务器上运行：{0}',
+    '尚未匯入任何數據。請將檔案拖到「匯入」頁面，或在伺服器上執行：{0}',
   ],
   no_details: ['No details of {0}: {1}.', '无法显示 {0} 的详情：{1}。', '無法顯示 {0} 的詳情：{1}。'],
   day: ['Day', '日期', '日期'],
@@ -194,6 +195,7 @@ export const phrase = phrasesOf({
   'kind securities': ['securities', '证券', '證券'],
   'kind actions': ['actions', '公司行动', '公司行動'],
   'kind margins': ['margin factors', '保证金比率', '保證金比率'],
+  'kind removal': ['removal', '移除', '移除'],
   'kind unknown': ['unknown', '未知', '未知'],
   rows: ['Rows', '行数', '行數'],
   added: ['Added', '新增', '新增'],
