@@ -1,5 +1,6 @@
 // What a page of older candles costs a chart that has nearly fifty thousand of them, and what all indicators over them cost: the longest
-// task of the page's thread while pages come, by the browser's own clock. Tasks below 50 ms are not told by it, and count as that.
+// task of the page's thread while pages come, by the browser's own clock. Tasks below 50 ms are not told by it, and count as that. How far
+// frames are apart while the chart is moved has no goal, and is to stay what it is.
 
 const ADDRESS = '/?symbol=WAX.US&period=1m&session=all';
 const STUDIES = '&ma=5,10,20,60,120&ema=12,26&boll=20,2&macd=12,26,9&rsi=6,12,24&kdj=9,3,3';
@@ -8,6 +9,7 @@ const TOLD_MS = 50;
 const APPEND_MAX_MS = 100;
 const STUDIES_MAX_MS = 50;
 const TURNS_MAX = 4000;
+const FRAMES = 200;
 
 /** Scrolls back until there are enough candles; the tasks and the indicators from a number of candles on. */
 async function scrollBack(page) {
@@ -35,6 +37,25 @@ async function scrollBack(page) {
   return { count, tasks, studies };
 }
 
+/** How far frames are apart while the chart is moved to and fro, sorted. */
+async function frames(page) {
+  await page.evaluate(() => {
+    globalThis.frames = [];
+    let last;
+    const next = (now) => {
+      if (last !== undefined) globalThis.frames.push(now - last);
+      last = now;
+      if (globalThis.frames.length < 1000) requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  });
+  for (let turn = 0; turn < FRAMES; turn += 1) {
+    await page.mouse.wheel(turn % 40 < 20 ? 120 : -120, 0);
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+  return (await page.evaluate(() => globalThis.frames)).toSorted((a, b) => a - b);
+}
+
 /** Rows of the table; what does not meet its goal. */
 export async function measureLong({ browser, state, url, say }) {
   const failures = [];
@@ -51,17 +72,20 @@ export async function measureLong({ browser, state, url, say }) {
     await page.goto(url + ADDRESS + more);
     await page.waitForFunction(() => document.getElementById('count')?.textContent);
     const { count, tasks, studies } = await scrollBack(page);
-    await context.close();
     if (count < TO) throw new Error(`only ${count} candles`);
+    const moved = await frames(page);
+    await context.close();
+    const [median, late] = [0.5, 0.99].map((share) => moved[Math.floor(share * (moved.length - 1))].toFixed(0));
+    say(`| a frame while moving, ${name}: median and 99th of a hundred | ${median} | ${late} | ms |`);
     const worst = Math.max(TOLD_MS, ...tasks);
     say(`| a page of older candles, ${name}: longest task | | ${tasks.length === 0 ? `below ${TOLD_MS}` : worst.toFixed(0)} | ms |`);
     const most = APPEND_MAX_MS + (more ? STUDIES_MAX_MS : 0);
     if (worst > most) failures.push(`a page near 50,000 candles, ${name}: ${worst.toFixed(0)} ms is more than ${most}`);
     if (studies.length === 0) continue;
     const sorted = studies.toSorted((a, b) => a - b);
-    const median = sorted[Math.floor(sorted.length / 2)];
-    say(`| all indicators over them | ${median.toFixed(0)} | ${sorted.at(-1).toFixed(0)} | ms |`);
-    if (median > STUDIES_MAX_MS) failures.push(`indicators: ${median.toFixed(0)} ms is more than ${STUDIES_MAX_MS}`);
+    const usual = sorted[Math.floor(sorted.length / 2)];
+    say(`| all indicators over them | ${usual.toFixed(0)} | ${sorted.at(-1).toFixed(0)} | ms |`);
+    if (usual > STUDIES_MAX_MS) failures.push(`indicators: ${usual.toFixed(0)} ms is more than ${STUDIES_MAX_MS}`);
   }
   return failures;
 }

@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 
 import { fillList, measureList } from './list.mjs';
 import { measureLong } from './long.mjs';
+import { measureSwitches } from './switch.mjs';
 
 const [EXECUTABLE, WORK, PACKAGES, VISITS = '20'] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(path.resolve(PACKAGES), 'package.json'))('playwright-core');
@@ -181,6 +182,7 @@ try {
     if (Math.max(...of('shift')) > 0) failures.push(`${name}: something moved`);
     if (!visits.every(({ count }) => count.startsWith(CANDLES.toLocaleString('en')))) throw new Error(`${name}: not ${CANDLES} candles`);
   }
+  await measureSwitches({ browser, state, url: server.url, row });
   say('');
   failures.push(...(await measureLong({ browser, state, url: server.url, say })));
   say('');

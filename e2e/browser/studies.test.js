@@ -32,11 +32,21 @@ function meanOf(candles, length) {
   return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-async function importOf(symbol, dates) {
-  const file = path.join(on.server.store, `${symbol}-${dates.at(-1)}.csv`);
-  const rows = dates.map((date, at) => `${symbol},${date},${10 + at},${12 + at},${9 + at},${11 + at},1000,11000`);
+async function importOf(symbol, times, cents = '00') {
+  const file = path.join(on.server.store, `${symbol}-${times.length}-${cents}.csv`);
+  const rows = times.map((time, at) => `${symbol},${time},${10 + at},${12 + at},${9 + at},${11 + at}.${cents},1000,11000`);
   writeFileSync(file, `symbol,time,open,high,low,close,volume,turnover\n${rows.join('\n')}\n`);
   await on.server.command(['import', file]);
+}
+
+/** The name of a saved picture says from when to when it is. */
+async function pictureName(page) {
+  await page.keyboard.press('x');
+  const [png] = await Promise.all([page.waitForEvent('download'), page.getByRole('dialog').getByRole('button', { name: 'PNG' }).click()]);
+  await page.keyboard.press('Escape');
+  // The button was above the chart, where a pointer would go on looking at a candle.
+  await page.mouse.move(0, 0);
+  return png.suggestedFilename();
 }
 
 describe('indicators', () => {
@@ -100,7 +110,13 @@ describe('how far back', () => {
       await drawn(page);
       await frames(page);
       assert.equal(await range('1y').getAttribute('aria-pressed'), 'true');
-      // Whoever zooms has left the range.
+      // Whoever turns the phone has not left the range; whoever zooms has.
+      const shown = await pictureName(page);
+      await page.setViewportSize({ width: 700, height: 800 });
+      await frames(page);
+      assert.equal(await pictureName(page), shown);
+      assert.match(page.url(), /range=1y/);
+      await page.setViewportSize({ width: 1280, height: 800 });
       await page.keyboard.press('-');
       await page.waitForFunction(() => !location.search.includes('range='));
       assert.equal(await range('1y').getAttribute('aria-pressed'), 'false');
@@ -117,6 +133,15 @@ describe('how far back', () => {
       await titled(page, '9001.HK M');
       await visitor.keep('range-all');
     });
+  });
+
+  it('is in minutes where there are no days', async () => {
+    await importOf('HALF.US', ['10:00', '10:30', '11:00', '11:30', '12:00'].map((clock) => `2026-11-12 ${clock}:00`));
+    await atChart('/?symbol=HALF.US', async (page) => {
+      await titled(page, 'HALF.US 30m');
+      assert.match(page.url(), /period=30m/);
+      assert.equal(await counted(page), 5);
+    }, { complaints: [/status of 404/] });
   });
 
   it('has no period without candles, and offers one that has', async () => {
@@ -203,6 +228,18 @@ describe('a chart that stays open', () => {
         document.dispatchEvent(new Event('visibilitychange'));
         return document.getElementById('ro-time').textContent.includes('2026-11-12');
       }, undefined, { polling: 300 });
+      assert.equal(await counted(page), 3);
+      // A file that corrects a candle of before, without a newer one.
+      await page.keyboard.press('ArrowLeft');
+      await page.keyboard.press('ArrowLeft');
+      assert.match(await said(page, 'time'), /2026-11-11/);
+      assert.equal(await said(page, 'close'), '12.000');
+      await importOf('NEWS.US', ['2026-11-10', '2026-11-11', '2026-11-12'], '25');
+      await page.waitForFunction(() => {
+        document.dispatchEvent(new Event('visibilitychange'));
+        return document.getElementById('ro-close').textContent === '12.250';
+      }, undefined, { polling: 300 });
+      assert.match(await said(page, 'time'), /2026-11-11/);
       assert.equal(await counted(page), 3);
     });
   });

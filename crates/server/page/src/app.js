@@ -20,10 +20,11 @@ import { Facts } from './facts.js';
 import { Feed } from './feed.js';
 import { Fresh, whenBack } from './fresh.js';
 import { parseLink } from './link.js';
-import { lostAdvice, nothingAdvice } from './lost.js';
+import { lostAdvice, nothingAdvice, periodInstead } from './lost.js';
 import { Looking } from './looking.js';
 import { marketOf } from './market.js';
 import { remember, remembered } from './memory.js';
+import { News } from './news.js';
 import { extent, notice, note, say, showNames, showQuota } from './notices.js';
 import { Pager } from './pager.js';
 import { lastDate, periodNamed } from './periods.js';
@@ -67,7 +68,7 @@ const beside = new Beside(ask, {
 const facts = new Facts(ask);
 const looking = new Looking(() => ({ ...current(), placed, fills, triggers }));
 const fresh = new Fresh(ask, {
-  onNews: news,
+  onNews: tell,
   onLost: (error) => note(adviceFor(error, place()).title),
   onBack: () => {
     note('');
@@ -75,6 +76,7 @@ const fresh = new Fresh(ask, {
   },
 });
 const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
+const news = new News(ask, { current, take, draw, open, onRefused: notTaken });
 const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
@@ -83,7 +85,7 @@ const dateBox = new DateBox(byId('go'), (before) => change({ before, range: unde
 
 const makeChart = () =>
   new ChartView(byId('chart'), {
-    tickText,
+    tickText: (wall, weight) => tickText(wall, weight, period().family),
     crosshairText: (wall) => {
       const at = indexOfWall(chart.candles, wall);
       return at < 0 ? '' : dated(chart.candles[at], period(), marketOf(view.symbol));
@@ -97,6 +99,7 @@ const makeChart = () =>
       keepAddress();
       if (chart.cursor === undefined) look(undefined);
     },
+    onSize: () => ranged.refit(),
   });
 
 const period = () => periodNamed(view.period);
@@ -228,38 +231,32 @@ function drawTrades() {
   look(chart.cursor);
 }
 
-/** The newest candles, with the view after them if it was at the end; not if they would cost quota, since nobody has asked for them. */
-async function takeNewer() {
-  const mine = feed;
-  if (!mine?.reachesNow || mine.isFull) return;
-  const { isAtEnd } = chart;
-  const before = mine.candles.length;
-  try {
-    await mine.newer(false);
-  } catch (error) {
-    if (error.name === 'AbortError') return;
-    if (!isCost(error)) throw error;
-    // A new month has begun.
-    fresh.stop();
-    note(phrase('new_month'));
-    return;
-  }
-  if (feed !== mine) return;
-  const range = chart.range();
-  draw();
-  const added = mine.candles.length - before;
-  if (isAtEnd && range && added > 0) chart.moveTo({ from: range.from + added, to: range.to + added });
+/** The same view, with other candles. */
+function take(again) {
+  feed.close();
+  feed = again;
+  view = { ...view, before: again.view.before };
+  again.view = view;
+  pager.watch(again, pager.room);
+}
+
+/** Of candles that nobody has asked for. */
+function notTaken(error) {
+  if (!isCost(error)) throw error;
+  // A new month has begun.
+  fresh.stop();
+  note(phrase('new_month'));
 }
 
 // A refusal is asked for again when the clock has gone on.
-const followClock = () => takeNewer().catch((error) => { if (error.name !== 'Refused') throw error; });
+const followClock = () => news.newest().catch((error) => { if (error.name !== 'Refused') throw error; });
 
 /** Something was imported, or the market's clock has gone on. */
-async function news(told) {
+async function tell(told, isChanged) {
   facts.update(told);
   showStored(told);
   if (!feed || feed.candles.length === 0) return open();
-  return takeNewer();
+  return isChanged ? news.again() : news.newest();
 }
 
 const backdrop = (candles, start) =>
@@ -368,6 +365,12 @@ async function nothing() {
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   const found = await facts.load(view.symbol);
   if (feed !== mine) return;
+  const other = periodInstead(view, found);
+  if (other) {
+    view = { ...view, period: other };
+    if (asked === view.symbol) writeAddress(view);
+    return open();
+  }
   await advise('empty', { advice: nothingAdvice(view, first && pointOf(first, period()), found?.periods) }, open);
   if (feed !== mine || !found) return;
   showStored(found);
@@ -481,7 +484,7 @@ readAddress();
 wire(
   {
     alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel,
-    again: () => (view.symbol ? open() : begin()),
+    again: () => { facts.forget(); begin(); },
     goTo: () => dateBox.focus(),
   },
   () => ({ view, chart, periods: facts.of(view.symbol)?.periods }),

@@ -68,6 +68,12 @@ export function followed(before, index, after) {
   return at < 0 ? undefined : at;
 }
 
+/** By how many places the candle at an index has moved: others have come before it, or are gone. */
+export function shiftOf(before, after, index) {
+  const at = Math.min(Math.max(index, 0), before.length - 1);
+  return firstIndex(after, ({ wall }) => wall >= before[at].wall) - at;
+}
+
 /** The first index for which a condition holds that never stops holding; the length if it never does. */
 export function firstIndex(list, holds) {
   let [low, high] = [0, list.length];

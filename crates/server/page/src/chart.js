@@ -4,7 +4,7 @@
 import { CandlestickSeries, HistogramSeries, LineSeries, PriceScaleMode, createChart, createSeriesMarkers } from 'lightweight-charts';
 
 import { Backdrop } from './backdrop.js';
-import { followed, indexOfWall } from './candles.js';
+import { followed, shiftOf } from './candles.js';
 import { CARRIER, LINE_STYLES, ROOM_RIGHT, SCALE_WIDTH, SPACING, SPACING_MAX, candleColours, chartColours, chartOptions } from './chart-style.js';
 import { readPalette } from './palette.js';
 import { covers, isNearEnd, windowOf } from './window.js';
@@ -19,10 +19,10 @@ const MODES = { linear: PriceScaleMode.Normal, log: PriceScaleMode.Logarithmic, 
 export class ChartView {
   /**
    * `backdropOf` gives what lies behind candles, `onLook` gets the candle that is pointed at, `onMark` a mark under the pointer,
-   * `onRange` what is visible.
+   * `onRange` what is visible; `onSize` is called when there is more or less room for candles.
    */
-  constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onRange }) {
-    Object.assign(this, { container, backdropOf, onLook, onRange });
+  constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onRange, onSize }) {
+    Object.assign(this, { container, backdropOf, onLook, onRange, onSize });
     Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
     this.trades = { lines: [], arrows: [] };
     this.lines = [];
@@ -66,6 +66,8 @@ export class ChartView {
       this.follow(range);
       this.onRange(range);
     });
+    // The range is that of the other size with the next frame.
+    this.chart.timeScale().subscribeSizeChange(() => requestAnimationFrame(() => this.onSize()));
     // A drag is measured from the newest candle that the library knows: that one must not become another meanwhile.
     const held = (until) => () => (this.heldUntil = until());
     this.heldUntil = 0;
@@ -77,7 +79,7 @@ export class ChartView {
   show(candles, { decimals, isWhole = false }) {
     const before = this.candles;
     const range = before.length > 0 ? this.range() : undefined;
-    const shift = before.length > 0 ? Math.max(indexOfWall(candles, before[0].wall), 0) : 0;
+    const shift = range ? shiftOf(before, candles, Math.floor(range.to)) : 0;
     this.cursor = followed(before, this.cursor, candles);
     this.candles = candles;
     this.isWhole = isWhole;
@@ -199,8 +201,7 @@ export class ChartView {
   home() {
     const time = this.chart.timeScale();
     const count = this.candles.length;
-    const width = () => time.width() || this.container.clientWidth - SCALE_WIDTH;
-    const fitting = this.isWhole && count * SPACING < screen.width ? width() / (count + ROOM_RIGHT) : SPACING;
+    const fitting = this.isWhole && count * SPACING < screen.width ? this.width() / (count + ROOM_RIGHT) : SPACING;
     const barSpacing = Math.min(Math.max(fitting, SPACING), SPACING_MAX);
     time.applyOptions({ barSpacing, rightOffset: ROOM_RIGHT });
     this.price.priceScale().applyOptions({ autoScale: true });
@@ -209,8 +210,13 @@ export class ChartView {
     time.scrollToPosition(ROOM_RIGHT, false);
     this.goesTo(() => {
       const to = this.candles.length - 1 + ROOM_RIGHT;
-      return { from: to - width() / barSpacing, to };
+      return { from: to - this.width() / barSpacing, to };
     });
+  }
+
+  /** Pixels that candles have beside the scale; before the first picture what they will have. */
+  width() {
+    return this.chart.timeScale().width() || this.container.clientWidth - SCALE_WIDTH;
   }
 
   moveTo(range) {
@@ -249,9 +255,8 @@ export class ChartView {
   fitFrom(index) {
     this.price.priceScale().applyOptions({ autoScale: true });
     const to = this.candles.length - 1 + ROOM_RIGHT;
-    const width = this.chart.timeScale().width();
     // A day of few candles does not become a wall of them.
-    const span = Math.max(to - index + 0.5, width / SPACING_MAX);
+    const span = Math.max(to - index + 0.5, this.width() / SPACING_MAX);
     this.moveTo({ from: to - span, to });
   }
 

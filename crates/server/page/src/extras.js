@@ -27,6 +27,8 @@ export class Extras {
       this.studies.colour();
       this.studies.refresh();
       this.compared.refresh();
+      // In other colours the words are too.
+      if (chart.candles.length > 0) this.look(this.index);
     };
     this.studies.show();
     this.compared.show();

@@ -18,6 +18,11 @@ export class Facts {
     Object.assign(this.of(symbol) ?? {}, { periods, stored, now });
   }
 
+  /** What was told is asked for again: names and corporate actions may have been imported since. */
+  forget() {
+    this.known = undefined;
+  }
+
   async load(symbol) {
     if (this.of(symbol)) return this.known;
     const path = factsPath(symbol);

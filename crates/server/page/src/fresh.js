@@ -8,6 +8,12 @@ const EVERY_MS = 10_000;
 /** By the market's clock: there may be another candle by then. */
 const CANDLE_S = 60;
 
+/** Whether something was imported, undone or removed since `before` was told: old candles may be others. */
+export function hasChanged(before, now) {
+  const versions = ({ stored }) => JSON.stringify(stored.map(({ period, version }) => [period, version]));
+  return versions(before) !== versions(now);
+}
+
 /** Whether there may be candles that were not there when `before` was told. */
 export function mayHaveNew(before, now) {
   if (JSON.stringify(before.stored) !== JSON.stringify(now.stored)) return true;
@@ -17,7 +23,7 @@ export function mayHaveNew(before, now) {
 }
 
 export class Fresh {
-  /** `onNews` when there may be new candles, `onLost` with a refusal, `onBack` after one. */
+  /** `onNews` when there may be new candles, and whether old ones may be others; `onLost` with a refusal, `onBack` after one. */
   constructor(ask, { onNews, onLost, onBack }, every = EVERY_MS) {
     Object.assign(this, { ask, onNews, onLost, onBack, every, live: undefined });
   }
@@ -33,7 +39,7 @@ export class Fresh {
       if (isLost) this.onBack();
       isLost = false;
       if (!mayHaveNew(before, data)) return;
-      await this.onNews(data);
+      await this.onNews(data, hasChanged(before, data));
       before = data;
     };
     const live = new Live(refresh, {

@@ -1,11 +1,21 @@
 // What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
 
 import { formatLink } from './link.js';
-import { bestStored, periodNamed } from './periods.js';
+import { DEFAULT_PERIOD, bestStored, isStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
+import { periodOfRange } from './ranges.js';
 import { nameFor } from './rank.js';
 
 const OFFERED_MAX = 5;
+
+/**
+ * The period to open in place of days, where a security has none: of a file of minutes alone. Days are what is shown at first, so that nobody
+ * has chosen them; another period without candles stays chosen.
+ */
+export function periodInstead({ period, range, before }, facts) {
+  if (before || period !== DEFAULT_PERIOD || isStored(period, facts?.periods)) return undefined;
+  return (range && periodOfRange(range, facts)) ?? bestStored(facts.periods);
+}
 
 /** A view without candles; `first` is the point of the first that come after it, if there are any, and `periods` those that have some. */
 export function nothingAdvice(view, first, periods = []) {

@@ -30,7 +30,7 @@ export function showNames(found) {
 
 /** How many candles there are, and whether those are all. */
 export function extent({ candles, reachesBeginning, isFull }) {
-  const count = phrase('candles', grouped(candles.length));
+  const count = candles.length === 1 ? phrase('candle') : phrase('candles', grouped(candles.length));
   if (reachesBeginning) return phrase('begins', count, dateOf(candles[0]));
   return isFull ? phrase('full', count) : count;
 }

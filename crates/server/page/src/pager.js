@@ -15,11 +15,11 @@ export class Pager {
     Object.assign(this, { pill, onPage, onRefused, isBusy: false, isStopped: false, room: 0, stopWaiting: () => {} });
   }
 
-  watch(feed) {
+  watch(feed, room = 0) {
     this.stopWaiting();
     this.feed = feed;
     this.isStopped = false;
-    this.room = 0;
+    this.room = room;
     this.say(undefined);
   }
 
@@ -58,11 +58,12 @@ export class Pager {
     } catch (error) {
       this.isBusy = false;
       if (this.feed === feed) this.refuse(error);
+      else this.seen(this.range);
       return;
     }
     this.isBusy = false;
     if (this.feed !== feed) {
-      // Another view was opened meanwhile, and its first request was skipped because this one was running.
+      // Another feed is watched meanwhile, and its first request was skipped because this one was running.
       this.seen(this.range);
       return;
     }

@@ -4,6 +4,8 @@ import { startOfRange } from './ranges.js';
 
 /** Pages that a range may ask for beyond the first. */
 const PAGES_MAX = 5;
+/** Candles by which a view may differ from its range and still be of it. */
+const AWAY = 1.5;
 
 export class Ranged {
   /** `now` tells view, feed and chart. */
@@ -29,16 +31,25 @@ export class Ranged {
     }
   }
 
-  /** Whether the reader has moved or zoomed since the range was shown. */
-  isElsewhere() {
-    const { width, end } = this.span();
-    return Math.abs(width - this.fitted.width) > 1.5 || Math.abs(end - this.fitted.end) > 1.5;
+  /** The screen is another: a window of another size, a phone turned, longer prices at the scale. The range is shown as before. */
+  refit() {
+    const { view, feed, chart } = this.now();
+    if (view.range && this.fitted && feed?.candles === chart.candles && !this.isElsewhere()) this.fit();
   }
 
-  /** What is visible, measured from the newest candle, which stays the newest while older ones come. */
+  /** Whether the reader has moved or zoomed since the range was shown. */
+  isElsewhere() {
+    const { spacing, count, end } = this.span();
+    return Math.abs(count - (count * spacing) / this.fitted.spacing) > AWAY || Math.abs(end - this.fitted.end) > AWAY;
+  }
+
+  /**
+   * What is visible: how many candles, how wide each is, since a screen of another size shows others of the same width, and where they end,
+   * measured from the newest, which stays the newest while older ones come.
+   */
   span() {
     const { feed, chart } = this.now();
     const { from, to } = chart.range();
-    return { width: to - from, end: feed.candles.length - to };
+    return { spacing: chart.width() / (to - from), count: to - from, end: feed.candles.length - to };
   }
 }

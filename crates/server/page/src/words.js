@@ -30,10 +30,11 @@ const YEAR = 0;
 const MONTH = 1;
 const DAY = 2;
 
-export function tickText(wall, weight) {
+/** A day has no hour, also where it is the only one. */
+export function tickText(wall, weight, family) {
   const at = new Date(wall * 1000);
   if (weight === YEAR) return String(at.getUTCFullYear());
   if (weight === MONTH) return MONTHS[at.getUTCMonth()];
-  if (weight === DAY) return shared('day_of_month', at.getUTCDate(), MONTHS[at.getUTCMonth()]);
+  if (weight === DAY || family === 'calendar') return shared('day_of_month', at.getUTCDate(), MONTHS[at.getUTCMonth()]);
   return at.toISOString().slice(11, 16);
 }

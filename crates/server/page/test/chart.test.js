@@ -3,18 +3,21 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { candleOf } from '../src/candles.js';
-import { aligned, changeAt } from '../src/compare/compared.js';
+import { candleOf, shiftOf } from '../src/candles.js';
+import { Compared, aligned, changeAt } from '../src/compare/compared.js';
 import { grouped, shortened } from '../src/decimal.js';
 import { wantsExtras } from '../src/extra.js';
 import { Feed } from '../src/feed.js';
-import { mayHaveNew } from '../src/fresh.js';
+import { hasChanged, mayHaveNew } from '../src/fresh.js';
 import { COMPARED_MAX, RANGE_NAMES, comparedOf, formatLink, parseLink } from '../src/link.js';
-import { nothingAdvice } from '../src/lost.js';
-import { PERIODS, bestStored, isStored, stepPeriod } from '../src/periods.js';
+import { nothingAdvice, periodInstead } from '../src/lost.js';
+import { News } from '../src/news.js';
+import { PERIODS, bestStored, isStored, periodNamed, stepPeriod } from '../src/periods.js';
+import { Ranged } from '../src/ranged.js';
 import { RANGES, firstDate, periodOfRange, startOfRange } from '../src/ranges.js';
 import { cliOf, curlOf, pythonOf } from '../src/save/commands.js';
 import { csvOf, fileName } from '../src/save/csv.js';
+import { Lines } from '../src/study/lines.js';
 import { visitOf } from '../src/visit.js';
 import { WHOLE, covers, isNearEnd, windowOf } from '../src/window.js';
 
@@ -178,4 +181,153 @@ test('what is on the screen can be asked for elsewhere', () => {
     'symbol,time,open,high,low,close,volume,turnover\n1.HK,2026-11-13T00:00:00+08:00,9.950,9.950,9.950,9.950,100,1000.000\n',
   );
   assert.equal(fileName({ symbol: '1.HK', period: 'day', adjust: 'forward' }, candles, 'csv'), '1.HK-day-adjusted-2026-11-12-2026-11-13.csv');
+});
+
+/** Days from a date on, as they are served. */
+const servedDays = (count, close = '10.000') =>
+  Array.from({ length: count }, (_, number) => {
+    const timestamp = Date.parse('2020-01-01T00:00:00+08:00') / 1000 + number * 86_400;
+    const time = new Date((timestamp + 8 * 3600) * 1000).toISOString().replace('.000Z', '+08:00');
+    return { time, timestamp, open: close, high: close, low: close, close, volume: 100, turnover: '1000.000' };
+  });
+
+/** A server of candles, a thousand a page, that notes what it was asked. */
+function serverOf(served) {
+  const asked = [];
+  const ask = async (path) => {
+    const query = Object.fromEntries(new URL(path, 'http://here').searchParams);
+    asked.push(query);
+    const until = query.next ? Number(query.next) : query.before ? served.findLastIndex(({ time }) => time.slice(0, 10) <= query.before) + 1 : served.length;
+    const from = Math.max(until - 1000, 0);
+    return { data: { candlesticks: served.slice(from, until), next: from > 0 ? String(from) : undefined } };
+  };
+  return { ask, asked };
+}
+
+test('candles that were corrected take the place of the visible ones, and the view stays where it is', async () => {
+  const { ask, asked } = serverOf(servedDays(4001, '11.000'));
+  const candles = servedDays(4000).map(candleOf);
+  const begin = (range) => {
+    asked.length = 0;
+    const state = { view: { symbol: '700.HK', period: 'day', adjust: 'forward', session: 'intraday' }, period: periodNamed('day'), moved: undefined };
+    state.feed = Object.assign(new Feed(state.view, ask), { candles, reachesNow: true });
+    const isAtEnd = range.to >= candles.length;
+    state.chart = { candles, isAtEnd, range: () => range, moveTo: (to) => (state.moved = to) };
+    return state;
+  };
+  const renew = (state, more = {}) =>
+    new News(more.ask ?? ask, { current: () => state, take: (feed) => (state.feed = feed), draw: () => {}, open: () => {}, onRefused: (error) => (state.refused = error) }).again();
+  const newest = begin({ from: 2500, to: 4003 });
+  await renew(newest);
+  assert.deepEqual(asked.map(({ before, next, charge }) => [before, next, charge]), [[undefined, undefined, 'no'], [undefined, '3001', undefined]]);
+  assert.deepEqual([newest.feed.candles.length, newest.feed.candles[0].text.close, newest.feed.reachesNow], [2000, '11.000', true]);
+  // As many candles are beyond the right edge as before, though fewer are loaded before the left one.
+  assert.deepEqual(newest.moved, { from: 500, to: 2003 });
+  const old = begin({ from: 1000, to: 1170 });
+  await renew(old);
+  assert.deepEqual(asked.map(({ before }) => before), [candles[1170].time.slice(0, 10)]);
+  assert.deepEqual([old.feed.candles.at(-1).time, old.feed.reachesNow, old.moved], [candles[1170].time, false, undefined]);
+  assert.equal(shiftOf(candles, old.feed.candles, 1170), 999 - 1170);
+  // Another view that was chosen meanwhile is not touched; a refusal is told, and changes nothing.
+  const left = begin({ from: 3900, to: 4003 });
+  const other = new Feed(left.view, ask);
+  const coming = renew(left);
+  left.feed = other;
+  await coming;
+  assert.equal(left.feed, other);
+  const refused = begin({ from: 3900, to: 4003 });
+  const { feed } = refused;
+  await renew(refused, { ask: () => Promise.reject(Object.assign(new Error('no'), { name: 'Refused' })) });
+  assert.deepEqual([refused.feed, refused.refused.message], [feed, 'no']);
+});
+
+test('an import is told from a clock that has gone on', () => {
+  const told = (last, version) => ({ now: '', stored: [{ period: 'day', first: '2020-01-01', last, version }] });
+  assert.equal(hasChanged(told('2026-11-12', 3), told('2026-11-13', 3)), false, 'what is stored beyond the clock has become visible');
+  assert.equal(hasChanged(told('2026-11-12', 3), told('2026-11-12', 4)), true);
+  assert.equal(hasChanged(told('2026-11-12', 3), { now: '', stored: [] }), true, 'removed');
+});
+
+test('a candle keeps its place among others that come or go before it', () => {
+  const days = servedDays(50).map(candleOf);
+  assert.equal(shiftOf(days.slice(20), days, 5), 20);
+  assert.equal(shiftOf(days, days.slice(20), 30), -20);
+  assert.equal(shiftOf(days.slice(0, 40), days, 60), 0, 'beyond the newest');
+});
+
+test('a range is shown as before on a screen of another size, and ends where the reader moves', () => {
+  const candles = servedDays(400).map(candleOf);
+  const state = { view: { range: '6m' }, feed: { candles, hasOlder: false }, fits: 0 };
+  state.chart = {
+    candles, pixels: 1200, seen: { from: 0, to: 403 },
+    width: () => state.chart.pixels,
+    range: () => state.chart.seen,
+    fitFrom: (from) => {
+      state.fits += 1;
+      state.chart.seen = { from, to: 403 };
+    },
+  };
+  const ranged = new Ranged(() => state, {});
+  ranged.fit();
+  const { seen } = state.chart;
+  // The library keeps candles as wide as they were, and the right edge.
+  state.chart.pixels = 600;
+  state.chart.seen = { from: 403 - (403 - seen.from) / 2, to: 403 };
+  assert.equal(ranged.isElsewhere(), false);
+  ranged.refit();
+  assert.deepEqual([state.fits, state.chart.seen], [2, seen]);
+  state.chart.seen = { from: seen.from + 20, to: 403 };
+  assert.equal(ranged.isElsewhere(), true, 'zoomed');
+  ranged.refit();
+  assert.equal(state.fits, 2);
+  state.chart.seen = { from: seen.from - 20, to: 383 };
+  assert.equal(ranged.isElsewhere(), true, 'scrolled');
+});
+
+test('minutes alone open as what they are, and a period that was chosen stays chosen', () => {
+  const view = { period: 'day' };
+  assert.equal(periodInstead(view, has(HALF_HOURS)), '30m');
+  assert.equal(periodInstead({ ...view, range: '1y' }, has(HALF_HOURS)), '240m');
+  assert.equal(periodInstead({ ...view, range: '5y' }, has(HALF_HOURS)), '30m', 'a range without a period');
+  assert.equal(periodInstead(view, has([])), undefined);
+  assert.equal(periodInstead(view, undefined), undefined);
+  assert.equal(periodInstead(view, has(DAYS)), undefined);
+  assert.equal(periodInstead({ period: '1m' }, has(DAYS)), undefined);
+  assert.equal(periodInstead({ period: 'day', before: '2020-01-01' }, has(HALF_HOURS)), undefined);
+});
+
+test('another security is asked for beside the candles of the view, however old they are', () => {
+  const asked = [];
+  const series = { applyOptions: () => {}, setData: () => {} };
+  const candles = servedDays(3).map(candleOf);
+  const state = { view: { symbol: '700.HK', period: 'day', compare: 'AAPL.US' }, period: periodNamed('day'), feed: { reachesNow: true } };
+  state.chart = { candles, start: 0, end: 3, palette: {}, range: () => ({ from: 0, to: 2 }), addLine: () => series, chart: { removeSeries: () => {} } };
+  const compared = new Compared((path) => {
+    asked.push(new URL(path, 'http://here').searchParams.get('before'));
+    return new Promise(() => {});
+  }, () => state, () => {});
+  compared.show();
+  compared.show();
+  assert.deepEqual(asked, [null], 'asked once');
+  // Home.
+  state.feed = { reachesNow: false };
+  compared.show();
+  assert.deepEqual(asked.splice(1), ['2020-01-03']);
+  state.period = periodNamed('5m');
+  state.feed = { reachesNow: false };
+  compared.show();
+  assert.deepEqual(asked.splice(1), ['2020-01-02T16:00:00Z'], 'by the instant: another market has another clock');
+});
+
+test('a logarithmic scale has no room for what is below zero', () => {
+  const lines = new Lines();
+  const scale = { mode: 1 };
+  const series = { priceScale: () => ({ options: () => scale }), priceToCoordinate: (value) => 100 - value };
+  lines.attached({ chart: { timeScale: () => ({}) }, series, requestUpdate: () => {} });
+  lines.show({ lines: [{ values: Float64Array.of(NaN, -50, 20, 30), size: 10 }], start: 0, guides: [], colours: {} });
+  assert.deepEqual(lines.autoscaleInfo(0, 3).priceRange, { minValue: 2, maxValue: 3 });
+  assert.deepEqual([-5, 0, 2].map(lines.heights()), [NaN, NaN, 98]);
+  scale.mode = 0;
+  assert.deepEqual(lines.autoscaleInfo(0, 3).priceRange, { minValue: -5, maxValue: 3 });
+  assert.deepEqual([-5, 2].map(lines.heights()), [105, 98]);
 });

@@ -157,9 +157,10 @@ test('candles are dated by what their period is called', () => {
   );
   assert.equal(pointOf(day, periodNamed('day')), '2026-10-01');
   assert.deepEqual(
-    [0, 1, 2, 3].map((weight) => tickText(minute.wall, weight)),
+    [0, 1, 2, 3].map((weight) => tickText(minute.wall, weight, 'clock')),
     ['2026', 'Nov', '13 Nov', '15:55'],
   );
+  assert.equal(tickText(day.wall, 3, 'calendar'), '1 Oct', 'the only candle');
 });
 
 test('hours outside the regular session are runs, and a night belongs to the day it ends in', () => {

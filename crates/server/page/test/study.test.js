@@ -1,7 +1,8 @@
-// Indicators: worked examples that were published, and a second implementation that shares nothing with the first. It adds up each value
+// Indicators: worked examples that were published, values of TA-Lib, and a second implementation that shares nothing with the first. It adds up each value
 // from its definition (an exponential average is a sum with powers as weights), in whole numbers of sixty decimals.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import { bollinger, exponentialAverage, settledAfter } from '../src/study/averages.js';
@@ -140,6 +141,19 @@ test('worked examples that were published come out as published', () => {
   ];
   const { middle, upper } = bollinger(Float64Array.from(banded), 20, 2);
   assert.deepEqual([shown(middle), shown(upper)], [['88.71', '89.05'], ['91.29', '91.95']]);
+});
+
+test('values are those of TA-Lib', () => {
+  const { at, lines: theirs } = JSON.parse(readFileSync(new URL('talib.json', import.meta.url)));
+  const view = { ma: '5,60', ema: '12,50', boll: '20,2.5', macd: '12,26,9', rsi: '6,14', kdj: '9,3,3' };
+  const ours = computed(CANDLES, view, true).flatMap(({ lines: all }) => all);
+  assert.deepEqual(ours.map(({ label }) => label), Object.keys(theirs));
+  for (const { label, values, size } of ours) {
+    for (const [number, place] of at.entries()) {
+      const [own, other] = [values[place] / size, theirs[label][number]];
+      assert.ok(other === null ? Number.isNaN(own) : Math.abs(own - other) < 1e-8, `${label} at ${place}: ${own}, TA-Lib ${other}`);
+    }
+  }
 });
 
 test('prices that stand still have indicators too', () => {

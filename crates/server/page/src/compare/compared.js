@@ -28,22 +28,33 @@ export class Compared {
 
   /** Those of the view, and no others. */
   show() {
-    const { view, chart } = this.current();
+    const { view, chart, feed } = this.current();
     const wanted = view.compare && chart.candles.length > 0 ? view.compare.split(',') : [];
-    const question = JSON.stringify([view.symbol, view.period, view.adjust, view.session, view.before]);
-    for (const [symbol, other] of this.others) if (!wanted.includes(symbol) || other.question !== question) this.drop(symbol);
-    for (const symbol of wanted) if (!this.others.has(symbol)) this.add(symbol, question);
+    // Another feed is of another period or another time, or of candles that may have changed.
+    for (const [symbol, other] of this.others) if (!wanted.includes(symbol) || other.beside !== feed) this.drop(symbol);
+    for (const symbol of wanted) if (!this.others.has(symbol)) this.add(symbol);
     this.refresh();
     this.follow();
   }
 
-  add(symbol, question) {
-    const { view, chart } = this.current();
+  add(symbol) {
+    const { view, chart, feed: beside } = this.current();
     const series = chart.addLine({ lineWidth: 2, crosshairMarkerVisible: false, lastValueVisible: true });
-    const feed = new Feed({ ...view, symbol }, this.ask);
-    const other = { series, feed, question, row: [], refused: undefined, isBusy: false };
+    const feed = new Feed({ ...view, symbol, before: this.end() }, this.ask);
+    const other = { series, feed, beside, row: [], refused: undefined, isBusy: false };
     this.others.set(symbol, other);
     this.turn(symbol, 'open');
+  }
+
+  /**
+   * Where another security is asked for first: beside the last candles of the view, which may be old. Within days that is an instant, since
+   * markets have clocks of their own.
+   */
+  end() {
+    const { feed, chart, period } = this.current();
+    const last = chart.candles.at(-1);
+    if (feed.reachesNow) return undefined;
+    return period.family === 'clock' ? new Date(last.stamp * 1000).toISOString().replace('.000', '') : dateOf(last);
   }
 
   drop(symbol) {
@@ -73,13 +84,13 @@ export class Compared {
 
   /** Another security is asked for as far as the view can be seen, a page at a time. */
   follow() {
-    const { chart } = this.current();
+    const { chart, feed: shown } = this.current();
     const range = chart.range();
     if (!range || chart.candles.length === 0) return;
     const first = chart.candles[Math.max(Math.floor(range.from), 0)] ?? chart.candles[0];
     const last = chart.candles.at(-1);
-    for (const [symbol, { feed, isBusy, refused, asked }] of this.others) {
-      if (isBusy || refused || feed.candles.length === 0) continue;
+    for (const [symbol, { feed, beside, isBusy, refused, asked }] of this.others) {
+      if (beside !== shown || isBusy || refused || feed.candles.length === 0) continue;
       if (feed.candles[0].stamp > first.stamp && feed.hasOlder) this.turn(symbol, 'older');
       else if (feed.candles.at(-1).stamp < last.stamp && asked !== last.stamp) {
         // Once for each new candle of the view: the other may have none.

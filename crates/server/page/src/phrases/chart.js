@@ -9,6 +9,7 @@ export const phrase = phrasesOf({
   loading_newer: ['loading newer candles…', '正在载入更新的K线…', '正在載入更新的K線…'],
   loading_first: ['loading the first candles…', '正在载入最早的K线…', '正在載入最早的K線…'],
   going_on: ['{0}, going on in', '{0}，稍后继续：', '{0}，稍後繼續：'],
+  candle: ['1 candle', '1 根K线', '1 根K線'],
   candles: ['{0} candles', '{0} 根K线', '{0} 根K線'],
   begins: ['{0}, history begins {1}', '{0}，历史始于 {1}', '{0}，歷史始於 {1}'],
   full: [

@@ -6,9 +6,10 @@ const HEAD = 44;
 const LEGEND = 17;
 
 /** `legends` are the words over the panes, which are no part of the canvas. */
-export function pictureOf({ chart, palette }, { title, line, legends }) {
+export function pictureOf({ chart, palette, container }, { title, line, legends }) {
   const shot = chart.takeScreenshot(true, false);
-  const ratio = shot.width / chart.paneSize().width > 1.6 ? 2 : globalThis.devicePixelRatio || 1;
+  // The library has canvases as fine as the screen; words are as large on them as they are on the page.
+  const ratio = shot.width / container.clientWidth;
   const canvas = document.createElement('canvas');
   canvas.width = shot.width;
   canvas.height = shot.height + HEAD * ratio;

@@ -30,10 +30,12 @@ export class Lines {
   autoscaleInfo(first, last) {
     let [low, high] = [Infinity, -Infinity];
     const { lines, start, guides } = this.shown;
+    const { isLogarithmic } = this;
     for (const { values, size, isBars } of lines) {
       const end = Math.min(Math.ceil(last) + start, values.length - 1);
       for (let at = Math.max(Math.floor(first) + start, 0); at <= end; at += 1) {
         const value = values[at] / size;
+        if (isLogarithmic && value <= 0) continue;
         if (value < low) low = value;
         if (value > high) high = value;
       }
@@ -66,10 +68,17 @@ export class Lines {
     });
   }
 
-  /** From a value to its height. Asked of the library twice, where the scale is even; for each value where it is logarithmic. */
+  get isLogarithmic() {
+    return this.series.priceScale().options().mode === LOGARITHMIC;
+  }
+
+  /**
+   * From a value to its height. Asked of the library twice, where the scale is even; for each value where it is logarithmic, which has no
+   * place for zero and less: the lower of two wide bands may come there.
+   */
   heights() {
     const at = (value) => this.series.priceToCoordinate(value);
-    if (this.series.priceScale().options().mode === LOGARITHMIC) return at;
+    if (this.isLogarithmic) return (value) => (value > 0 ? at(value) ?? NaN : NaN);
     const [zero, one] = [at(0), at(1000)];
     return zero === null ? () => NaN : (value) => zero + (value * (one - zero)) / 1000;
   }
@@ -87,8 +96,13 @@ function paintLine(place, { values, size, colour }) {
   context.lineWidth = 1.3 * down;
   context.lineJoin = 'round';
   context.beginPath();
+  let isDrawing = false;
   for (let at = first; at <= last; at += 1) {
-    if (!Number.isNaN(values[at])) context.lineTo(xOf(at - start), height(values[at] / size) * down);
+    const y = height(values[at] / size) * down;
+    const hasPlace = !Number.isNaN(y);
+    if (hasPlace && isDrawing) context.lineTo(xOf(at - start), y);
+    else if (hasPlace) context.moveTo(xOf(at - start), y);
+    isDrawing = hasPlace;
   }
   context.stroke();
 }

@@ -6,6 +6,8 @@ import { STUDIES } from './settings.js';
 
 const COLOURS = 5;
 const GUIDES = { macd: [], rsi: [30, 70], kdj: [20, 80] };
+const DECIMALS_MIN = 2;
+
 export class Studies {
   constructor(current) {
     Object.assign(this, { current, overlay: undefined, drawn: new WeakMap(), shown: [] });
@@ -51,6 +53,15 @@ export class Studies {
     return this.drawn.get(series);
   }
 
+  /** As many decimals at the scale of a pane as prices have: those of a security that costs cents would all be 0.00. */
+  scale(series, size) {
+    const drawn = this.linesOf(series);
+    const decimals = Math.max(Math.round(Math.log10(size)), DECIMALS_MIN);
+    if (drawn.decimals === decimals) return;
+    drawn.decimals = decimals;
+    series.applyOptions({ priceFormat: { type: 'custom', minMove: 10 ** -decimals, formatter: (value) => value.toFixed(decimals) } });
+  }
+
   /** The same lines for other candles of the library, or in other colours. */
   refresh() {
     const { chart } = this.current();
@@ -68,6 +79,7 @@ export class Studies {
       const point = (at) => ({ time: candles[at].wall, value: (main?.[at] || 0) / (lines[0]?.size ?? 1) });
       series.setData(ends.map(point));
       this.linesOf(series).show(state(candles.length > 0 ? lines : [], GUIDES[name]));
+      if (lines.length > 0) this.scale(series, lines[0].size);
     }
   }
 
