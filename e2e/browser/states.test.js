@@ -231,21 +231,24 @@ describe('the chart page', () => {
   it('is opened by a one-time link, for the account of this machine, and names the store in use', async () => {
     const days = ['2026-11-11', '2026-11-12', '2026-11-13'].map((day, at) => `${day},1${at},12${at},9,1${at}.5,1000`);
     const opened = await openFile('CARD.US.csv', `date,open,high,low,close,volume\n${days.join('\n')}\n`);
-    await on.visit({ complaints: [/status of 40[03]/] }, async (visitor) => {
-      const { page } = visitor;
-      await visitor.open(opened.link);
-      await titled(page, 'CARD.US');
-      assert.equal(new URL(page.url()).search, '?symbol=CARD.US');
-      await page.waitForFunction(() => document.getElementById('account').textContent === 'local');
-      await visitor.open(new URL('/?symbol=700.HK', opened.link).href);
-      await page.getByText(`chandler --store sqlite:${opened.store} import candles.csv --symbol 700.HK`).waitFor();
-      // Used up: elsewhere it signs nobody in.
-      await page.context().clearCookies();
-      assert.equal(await visitor.open(opened.link), 403);
-      await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
-      await visitor.look('link-used');
-    });
-    await opened.stop();
+    try {
+      await on.visit({ complaints: [/status of 40[03]/] }, async (visitor) => {
+        const { page } = visitor;
+        await visitor.open(opened.link);
+        await titled(page, 'CARD.US');
+        assert.equal(new URL(page.url()).search, '?symbol=CARD.US');
+        await page.waitForFunction(() => document.getElementById('account').textContent === 'local');
+        await visitor.open(new URL('/?symbol=700.HK', opened.link).href);
+        await page.locator('code', { hasText: `chandler --store sqlite:${opened.store} import candles.csv --symbol 700.HK` }).waitFor();
+        // Used up: elsewhere it signs nobody in.
+        await page.context().clearCookies();
+        assert.equal(await visitor.open(opened.link), 403);
+        await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
+        await visitor.look('link-used');
+      });
+    } finally {
+      await opened.stop();
+    }
   });
 
   it('says so when the account has no right to a market', async () => {
@@ -307,7 +310,7 @@ describe('the chart page', () => {
       // Every control can be reached, in the order in which they are read.
       const reached = [];
       await page.locator('.brand').focus();
-      for (let tab = 0; tab < 20; tab += 1) {
+      for (let tab = 0; tab < 80 && reached.at(-1) !== 'chart'; tab += 1) {
         await page.keyboard.press('Tab');
         reached.push(await page.evaluate(() => document.activeElement.id || document.activeElement.name || document.activeElement.textContent));
       }
