@@ -7,11 +7,12 @@ use files::{ReadOptions, Table};
 
 use crate::common::open;
 
-/// Recognises a header by giving the file one row of ones.
+/// Recognises a header by giving the file one row of ones; where a column tells the period, it is a day.
 fn recognised(header: &str) -> String {
     let last = header.lines().last().unwrap_or_default();
     let delimiter = [';', '\t', '|'].into_iter().find(|d| last.contains(*d)).unwrap_or(',');
-    let cells = vec!["1"; last.split(delimiter).count()].join(&delimiter.to_string());
+    let cell = |name: &str| if name == "<PER>" { "D" } else { "1" };
+    let cells = last.split(delimiter).map(cell).collect::<Vec<_>>().join(&delimiter.to_string());
     match open("700.HK.csv", format!("{header}\n{cells}\n").as_bytes(), &ReadOptions::default()) {
         Ok(Table::Candles(reader)) => format!("candles, {}", reader.vendor()),
         Ok(Table::Securities(_)) => "securities".to_owned(),
