@@ -12,14 +12,14 @@ endif
 .PHONY: demo demo-market demo-build test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page dist dist-build dist-try deb packaging pictures
 
 demo: demo-build
-	target/release/chandler --store $(STORE) demo --serve
+	target/demo/chandler --store $(STORE) demo --serve
 
 # All of it but the server, which only ends when it is told to.
 demo-market: demo-build
-	target/release/chandler --store $(STORE) demo
+	target/demo/chandler --store $(STORE) demo
 
 demo-build: setup page
-	$(CARGO) build --release --locked -p chandler
+	$(CARGO) build --profile demo --locked -p chandler
 
 test: setup lint deny packaging unit e2e fuzz
 
@@ -127,4 +127,4 @@ packaging: setup
 # The pictures of the README, from the demo in Chromium.
 pictures: demo-build setup-e2e
 	e2e/run.sh --install-browser
-	node e2e/pictures.mjs target/release/chandler target/pictures target/e2e/node docs/images
+	node e2e/pictures.mjs target/demo/chandler target/pictures target/e2e/node docs/images

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the first build of the executable is made of: `bench/run.sh build`, or `build.py REPORT` for a report of cargo that is there.
 
-Builds the release from nothing in a folder of its own, with `cargo build --timings`, and prints a table.
+Builds the release from nothing in a folder of its own, with `cargo build --timings`, and prints a table. `PROFILE=demo` is what `make demo` builds.
 """
 
 import json
@@ -30,7 +30,8 @@ def build(folder):
     """A build from nothing: the report of cargo, and how long it took."""
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
-    command = ["cargo", "build", "--release", "--locked", "-p", "chandler", "--timings", "--target-dir", folder]
+    profile = os.environ.get("PROFILE", "release")
+    command = ["cargo", "build", "--profile", profile, "--locked", "-p", "chandler", "--timings", "--target-dir", folder]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder / "cargo-timings/cargo-timing.html", time.monotonic() - began
 
