@@ -74,6 +74,11 @@ impl Db {
         self.sqlite().is_some()
     }
 
+    /// Whether one connection writes at a time, so that what a change reads stays true until it commits.
+    pub(crate) fn has_one_writer(&self) -> bool {
+        self.sqlite().is_some()
+    }
+
     /// A mark that changes when another connection commits, where the engine has one that is cheaper than a question. It means something to
     /// this connection alone.
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
