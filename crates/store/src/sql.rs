@@ -1,5 +1,8 @@
 //! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
 //! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
+//!
+//! PostgreSQL wants to know the type of everything before it sees a value: a parameter that is only asked whether it is null is cast,
+//! and so is a sum, which of bigints is a numeric. It keeps no order that was not asked for, whatever index it walks.
 
 use crate::statements::statements;
 

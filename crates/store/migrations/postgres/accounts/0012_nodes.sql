@@ -56,7 +56,7 @@ create table pace (
     until_us bigint not null,
     primary key (kind, key)
 ) with (fillfactor = 50);
-create index pace_until on pace (until_us);
+-- No index on until_us: it changes with every request, which then could not stay within its page.
 
 -- One-time passwords that were issued and not used. One that has expired is remembered for ten minutes, to tell it from an unknown one.
 create table one_time_password (
@@ -79,6 +79,8 @@ create table seat (
     door text collate "C" not null,
     address text collate "C" not null,
     since bigint not null,
+    -- It has not answered for a while: another connection may take its seat if all are taken.
+    is_silent boolean not null default false,
     -- Why it is to be closed by its node, if it is; then it is not counted any more.
     ending text collate "C"
 );
