@@ -4,7 +4,7 @@
 //! PostgreSQL wants to know the type of everything before it sees a value: a parameter that is only asked whether it is null is cast,
 //! and so is a sum, which of bigints is a numeric. It keeps no order that was not asked for, whatever index it walks.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! security_columns {
     () => {
@@ -47,12 +47,7 @@ macro_rules! quarantine_from {
 }
 
 statements! {
-    for crate::migrations::ALL;
-    BEGIN_READ: "begin reading", "begin";
-    BEGIN_WRITE: "begin writing", "begin immediate";
-    COMMIT: "commit", "commit";
-    ROLLBACK: "roll back", "rollback";
-
+    for crate::engine::migrations::ALL;
     VERSION: "read the version of the store", "select next from counter where name = 'version'";
     COUNT_UP: "take new ids", "update counter set next = next + $1 where name = $2 returning next";
 
@@ -242,7 +237,7 @@ mod tests {
     /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
     #[test]
     fn directory_walks_follow_the_keys() {
-        let conn = crate::statements::schema_of(crate::migrations::ALL);
+        let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);
         for sql in [
             BLOCKS,
             BLOCKS_ALL,
@@ -256,7 +251,7 @@ mod tests {
             MARGIN,
             LAST_STARTING_BY,
         ] {
-            let plan = crate::statements::plan(&conn, &sql);
+            let plan = crate::engine::statements::plan(&conn, &sql);
             assert!(
                 !plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")),
                 "{plan:#?}\n{}",
