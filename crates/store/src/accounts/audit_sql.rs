@@ -4,6 +4,9 @@ use crate::engine::statements::statements;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;
+    // A sequence keeps what one account does from waiting for what another does. Numbers may be missing then.
+    NEXT_ID: "take new ids", "update counter set next = next + 1 where name = 'audit' returning next - 1"
+        => "select nextval('audit_id')";
     WRITE: "write to the audit",
         "insert into audit (id, at, actor, account_id, event, reason) values ($1, $2, $3, $4, $5, $6)";
     READ: "read the audit",
