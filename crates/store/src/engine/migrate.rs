@@ -82,9 +82,10 @@ mod tests {
     use crate::engine::Role;
     use crate::engine::migrations::{ACCOUNTS, ALL};
 
-    const FIRST: Migration = Migration { version: 1, name: "first", sqlite: "create table a (x bigint)" };
+    const FIRST: Migration =
+        Migration { version: 1, name: "first", sqlite: "create table a (x bigint)", postgres: "" };
     const SECOND: Migration =
-        Migration { version: 2, name: "second", sqlite: "alter table a add column y bigint" };
+        Migration { version: 2, name: "second", sqlite: "alter table a add column y bigint", postgres: "" };
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
     fn fresh() -> (tempfile::TempDir, Db) {

@@ -5,6 +5,8 @@ pub(crate) struct Migration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
+    #[allow(dead_code, reason = "the second engine is not here yet")]
+    pub(crate) postgres: &'static str,
 }
 
 /// A step out of the folder of a database: the file has its number and name.
@@ -14,6 +16,7 @@ macro_rules! step {
             version: $version,
             name: $name,
             sqlite: include_str!(concat!("../../migrations/sqlite/", $database, "/", $file, ".sql")),
+            postgres: include_str!(concat!("../../migrations/postgres/", $database, "/", $file, ".sql")),
         }
     };
 }
@@ -26,6 +29,7 @@ pub(crate) const ALL: &[Migration] = &[
     step!("candles", 5, "trades", "0005_trades"),
     step!("candles", 6, "own_grains", "0006_own_grains"),
     step!("candles", 7, "undo", "0007_undo"),
+    step!("candles", 8, "nodes", "0008_nodes"),
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
@@ -41,6 +45,7 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     step!("accounts", 9, "topics", "0009_topics"),
     step!("accounts", 10, "api_date", "0010_api_date"),
     step!("accounts", 11, "sign_in_links", "0011_sign_in_links"),
+    step!("accounts", 12, "nodes", "0012_nodes"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -24,6 +24,8 @@ mod place;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
+#[cfg(all(test, unix))]
+pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
 
