@@ -1,10 +1,12 @@
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
+use crate::candles::copy::sql as copy_sql;
 use crate::candles::sql;
 use crate::count::signed;
-use crate::engine::Db;
+use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
 /// What writing a row did.
@@ -21,6 +23,8 @@ pub enum Change {
 pub struct Batch<'a> {
     view: &'a View,
     version: Option<i64>,
+    /// The symbols that it has changed, where nodes have to be told.
+    touched: Option<BTreeSet<Symbol>>,
     state: State,
 }
 
@@ -50,13 +54,14 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(view: &'a View) -> Batch<'a> {
-        Batch { view, version: None, state: State::Open }
+    pub(crate) fn new(view: &'a View, has_nodes: bool) -> Batch<'a> {
+        Batch { view, version: None, touched: has_nodes.then(BTreeSet::new), state: State::Open }
     }
 
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
+        self.tell_nodes()?;
         self.view.db().commit()?;
         self.state = State::Committed;
         Ok(())
@@ -80,7 +85,7 @@ impl<'a> Batch<'a> {
                 None => Change::Added,
             };
             write_security(batch.db(), security)?;
-            batch.touch()?;
+            batch.touch(&security.symbol)?;
             Ok(change)
         })
     }
@@ -182,7 +187,7 @@ impl<'a> Batch<'a> {
     }
 
     fn total(&mut self, series: &Series, series_id: i64, change: Totals) -> Result<(), StoreError> {
-        let version = self.touch()?;
+        let version = self.touch(&series.symbol)?;
         let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
         if empty {
             self.db().run(sql::REMOVE_SERIES, [series_id])?;
@@ -196,7 +201,7 @@ impl<'a> Batch<'a> {
 
     pub(crate) fn add_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         if self.db().run(sql::ENSURE_SECURITY, (symbol.as_str(), Security::DECIMALS_DEFAULT))? > 0 {
-            self.touch()?;
+            self.touch(symbol)?;
         }
         Ok(())
     }
@@ -208,8 +213,32 @@ impl<'a> Batch<'a> {
         Ok(next - count)
     }
 
-    /// The version this batch will be; taken once, by the first real change.
-    pub(crate) fn touch(&mut self) -> Result<i64, StoreError> {
+    /// To be called with every change of something that a node keeps of a symbol. Answers the version this batch will be.
+    pub(crate) fn touch(&mut self, symbol: &Symbol) -> Result<i64, StoreError> {
+        if let Some(touched) = &mut self.touched
+            && !touched.contains(symbol)
+        {
+            touched.insert(symbol.clone());
+        }
+        self.next_version()
+    }
+
+    /// The same for what is not a change of the version where there are no nodes: something that follows from what is stored.
+    pub(crate) fn touch_for_nodes(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        if self.touched.is_some() { self.touch(symbol).map(drop) } else { Ok(()) }
+    }
+
+    /// Writes down for nodes which symbols have changed.
+    fn tell_nodes(&self) -> Result<(), StoreError> {
+        let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
+        let rows: Vec<[Value<'_>; 2]> =
+            touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
+        self.db().run_all(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
+    }
+
+    /// Taken once, by the first real change.
+    fn next_version(&mut self) -> Result<i64, StoreError> {
         if let Some(version) = self.version {
             return Ok(version);
         }

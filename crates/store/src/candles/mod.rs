@@ -3,6 +3,9 @@
 pub use action::{ActionChanges, StoredAction};
 pub use batch::{Batch, Change};
 pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
+pub use bodies::Body;
+pub(crate) use copy::LocalCopy;
+pub use copy::{CopyLoad, CopySettings};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
@@ -13,14 +16,18 @@ pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
 pub use undo::ImportChange;
-pub use view::{Body, ERA_VERSIONS, Totals, View, era};
+pub use view::{ERA_VERSIONS, Totals, View, era};
 
 mod action;
+mod ahead;
 mod batch;
 mod block;
+mod bodies;
 pub(crate) mod chain;
+mod copy;
 mod ledger;
 mod margin;
+mod nearby;
 mod security;
 mod series;
 pub(crate) mod sql;

@@ -140,6 +140,19 @@ statements! {
          from sealed_security z join sealed_series s on s.symbol = z.symbol \
          join sealed_block_index b on b.series_id = s.id left join block_body y on y.id = b.body_id \
          where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
+    // The same for an engine that sends all rows of a statement, wanted or not: some blocks, and the bodies of those only that are needed to
+    // come to a number of rows. Rows of a block that reaches across the point do not count.
+    BODIES_BACK_PAGE: "read the blocks of a series", "select p.body_id, p.first_at, p.last_at, p.row_count, p.byte_count, \
+         p.tail, p.next_at, p.series_first_at, p.series_last_at, p.decimals, y.body, \
+         (select next from counter where name = 'version') \
+         from (select b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count, b.tail, b.next_at, \
+         s.first_at as series_first_at, s.last_at as series_last_at, z.decimals, \
+         cast(sum(case when b.last_at < $1 then b.row_count else 0 end) over (order by b.first_at desc) as bigint) \
+         - case when b.last_at < $1 then b.row_count else 0 end as rows_before \
+         from sealed_security z join sealed_series s on s.symbol = z.symbol \
+         join sealed_block_index b on b.series_id = s.id \
+         where z.symbol = $2 and s.grain = $3 and s.lane = $4 and b.first_at < $1 order by b.first_at desc limit $5) p \
+         left join block_body y on y.id = p.body_id and p.rows_before < $6 order by p.first_at desc";
     BLOCK: "read a block", "select body from block_body where id = $1";
 
     LAST_STARTING_BY: "look for overlapping blocks",

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use market::Timestamp;
+use market::{Symbol, Timestamp};
 
+use crate::candles::copy::LocalCopy;
+use crate::candles::nearby::Nearby;
 use crate::candles::sql;
 use crate::engine::sqlite::{JobLock, Lock};
 use crate::engine::version::{SeenVersion, VersionReader};
 use crate::engine::{Db, Place, Role, migrate, migrations};
 use crate::file_names::CANDLES as FILE;
-use crate::{Batch, ImportState, StoreError, View};
+use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,10 @@ pub struct Store {
     role: Role,
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
+    /// The local copy of a node, one for all readers of this store.
+    copy: Option<Arc<LocalCopy>>,
+    /// Whether several servers use the database, which have to be told what has changed.
+    has_nodes: bool,
 }
 
 /// Bytes of the files of a store, as they are on the disk now.
@@ -48,7 +54,8 @@ impl Store {
     pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
         let Place::Path(dir) = place.into();
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let store = Store { path: dir.join(FILE), dir, role, blocks_read: Arc::default() };
+        let path = dir.join(FILE);
+        let store = Store { path, dir, role, blocks_read: Arc::default(), copy: None, has_nodes: false };
         match access {
             Access::Read | Access::Look => store.reader().map(drop)?,
             Access::Write { now } => store.prepare(now)?,
@@ -87,8 +94,39 @@ impl Store {
         }
     }
 
+    /// The same store with a local copy, which its readers ask where it has what they want. See [`View`].
+    pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
+        let copy = Some(Arc::new(LocalCopy::open(self.connect()?, settings)?));
+        Ok(Store { copy, ..self })
+    }
+
+    /// The same store without its local copy: for changes, which must begin from the newest state.
+    pub fn without_copy(&self) -> Store {
+        Store { copy: None, ..self.clone() }
+    }
+
+    /// What the local copy holds and has done, if there is one.
+    pub fn copy_load(&self) -> Option<CopyLoad> {
+        self.copy.as_ref().map(|copy| copy.load())
+    }
+
+    /// Waits until the local copy has what it was asked for, and is up to date.
+    pub fn settle_copy(&self) {
+        self.copy.iter().for_each(|copy| copy.settle());
+    }
+
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
+        let view = View::new(self.connect()?, self.blocks_read.clone());
+        let view = match &self.copy {
+            Some(copy) => view.with_copy(copy.clone()),
+            None => view,
+        };
+        Ok(Reader { view, seen: SeenVersion::default() })
+    }
+
+    /// A reading connection to the database.
+    fn connect(&self) -> Result<Db, StoreError> {
         if !exists(&self.path)? {
             return Err(StoreError::Absent { place: (&self.dir).into() });
         }
@@ -98,9 +136,7 @@ impl Store {
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
-            found if found == migrations::known(migrations::ALL) => {
-                Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: SeenVersion::default() })
-            }
+            found if found == migrations::known(migrations::ALL) => Ok(db),
             // The same, a little later.
             0 => Err(StoreError::Absent { place: (&self.dir).into() }),
             found => Err(StoreError::Outdated {
@@ -114,7 +150,7 @@ impl Store {
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
     /// should be, and ours.
     pub fn probe(&self) -> Result<(), StoreError> {
-        self.reader()?.view.version().map(drop)
+        self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
@@ -129,7 +165,8 @@ impl Store {
             return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
-        Ok(Writer { view: View::new(db, self.blocks_read.clone()), _lock: lock })
+        let view = View::new(db, self.blocks_read.clone());
+        Ok(Writer { view, has_nodes: self.has_nodes, _lock: lock })
     }
 
     /// The right to do background work that changes this store, unless another process has it.
@@ -139,7 +176,10 @@ impl Store {
 
     /// A connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        VersionReader::open(&self.path)
+        match &self.copy {
+            Some(copy) => Ok(VersionReader::of_copy(copy.clone())),
+            None => VersionReader::open(&self.path),
+        }
     }
 
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {
@@ -175,19 +215,49 @@ pub struct Reader {
 impl Reader {
     /// A view in which every single question sees the newest state.
     pub fn view(&mut self) -> &View {
+        self.refresh();
         &self.view
     }
 
     /// As [`View::version`], and cheaper as long as nothing has changed.
     pub fn version(&mut self) -> Result<i64, StoreError> {
-        self.seen.current(self.view.db())
+        match self.view.near() {
+            Some(near) => Ok(near.copy().version()),
+            None => self.seen.current(self.view.db()),
+        }
     }
 
     /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log
-    /// cannot be folded back into the file past the oldest snapshot.
+    /// cannot be folded back into the file past the oldest snapshot. On a node it is a state of the shared database, and each of its
+    /// questions goes there: what is about one symbol takes [`Reader::snapshot_of`].
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
+        self.refresh();
         self.view.db().begin_read()?;
+        self.view.near().into_iter().for_each(Nearby::begun_far);
         Ok(Snapshot { view: &self.view })
+    }
+
+    /// One state of all that is stored of a symbol, with the version that it is of. On a node it is that of the local copy, if that has
+    /// the symbol. Other symbols may be asked for as well; each of them is in one state, but two of them need not be of the same version.
+    pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
+        self.refresh();
+        let Some(near) = self.view.near() else { return self.snapshot() };
+        if near.begin(symbol)? {
+            near.copy().count_hit();
+            return Ok(Snapshot { view: &self.view });
+        }
+        near.copy().count_miss();
+        let snapshot = self.snapshot()?;
+        if let Some(near) = snapshot.near() {
+            near.copy().saw(symbol, snapshot.version()?);
+        }
+        Ok(snapshot)
+    }
+
+    fn refresh(&mut self) {
+        if let Some(near) = self.view.near_mut() {
+            near.refresh();
+        }
     }
 }
 
@@ -207,14 +277,17 @@ impl Deref for Snapshot<'_> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
-        self.view.db().commit().ok();
+        if !self.view.near().is_some_and(Nearby::end) {
+            // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
+            self.view.db().commit().ok();
+        }
     }
 }
 
 #[derive(Debug)]
 pub struct Writer {
     view: View,
+    has_nodes: bool,
     // After the view: the connection is closed before the lock is given up.
     _lock: Lock,
 }
@@ -231,7 +304,15 @@ impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
         self.view.db().begin_write()?;
-        Ok(Batch::new(&self.view))
+        Ok(Batch::new(&self.view, self.has_nodes))
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// A store of which nodes are told what has changed, on an engine that needs no server.
+    pub(crate) fn with_nodes(self) -> Store {
+        Store { has_nodes: true, ..self }
     }
 }
 

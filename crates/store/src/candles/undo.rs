@@ -104,7 +104,7 @@ impl Batch<'_> {
             if !days.is_empty() {
                 batch.db().run(undo_sql::REMOVE_TRADE_DAYS, [symbol.as_str()])?;
                 batch.db().run(undo_sql::COUNT_NO_DAYS, [symbol.as_str()])?;
-                batch.touch()?;
+                batch.touch(symbol)?;
             }
             batch.db().run(undo_sql::FORGET_TRADE_SOURCES, [symbol.as_str()]).map(drop)
         })
@@ -124,7 +124,7 @@ impl Batch<'_> {
             batch.db().run(undo_sql::FORGET_SOURCES, key)?;
             batch.db().run(undo_sql::FORGET_TRADE_SOURCES, key)?;
             batch.db().run(undo_sql::REMOVE_SECURITY, key)?;
-            batch.touch().map(drop)
+            batch.touch(symbol).map(drop)
         })
     }
 

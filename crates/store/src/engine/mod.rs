@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::Params;
+pub(crate) use params::{Params, ToValue, Value};
 pub use place::Place;
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
@@ -38,6 +38,8 @@ pub(crate) enum Role {
     Writer,
     /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
     Draft,
+    /// The writer of a local copy: it may lose its last commits, and its rows may refer to some that are not there.
+    Copy,
 }
 
 /// A connection to one of the two databases of a store. For one thread at a time.
@@ -70,6 +72,11 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
         }
+    }
+
+    /// Whether statements go over a network.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.sqlite().is_none()
     }
 
     /// Whether the database notes how many rows its tables have, so that one that is missing is missed.
@@ -173,6 +180,15 @@ impl Db {
             Engine::Sqlite(database) => database.run(sql.text, values),
         });
         run.map_err(self.fail(sql.what))
+    }
+
+    /// Runs a statement once for each row of values, in their order.
+    pub(crate) fn run_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), StoreError> {
+        rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop))
     }
 
     /// Hands row after row to `read`, until it breaks.
