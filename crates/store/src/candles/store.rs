@@ -232,26 +232,35 @@ impl Reader {
     /// questions goes there: what is about one symbol takes [`Reader::snapshot_of`].
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
-        self.view.db().begin_read()?;
-        self.view.near().into_iter().for_each(Nearby::begun_far);
-        Ok(Snapshot { view: &self.view })
+        let snapshot = self.begin()?;
+        if let Some(near) = snapshot.near() {
+            near.copy().saw_all(snapshot.version()?);
+        }
+        Ok(snapshot)
     }
 
     /// One state of all that is stored of a symbol, with the version that it is of. On a node it is that of the local copy, if that has
     /// the symbol. Other symbols may be asked for as well; each of them is in one state, but two of them need not be of the same version.
     pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
-        let Some(near) = self.view.near() else { return self.snapshot() };
+        let Some(near) = self.view.near() else { return self.begin() };
         if near.begin(symbol)? {
             near.copy().count_hit();
             return Ok(Snapshot { view: &self.view });
         }
         near.copy().count_miss();
-        let snapshot = self.snapshot()?;
+        let snapshot = self.begin()?;
         if let Some(near) = snapshot.near() {
             near.copy().saw(symbol, snapshot.version()?);
         }
         Ok(snapshot)
+    }
+
+    /// Begins a snapshot of the database that is not a copy.
+    fn begin(&self) -> Result<Snapshot<'_>, StoreError> {
+        self.view.db().begin_read()?;
+        self.view.near().into_iter().for_each(Nearby::begun_far);
+        Ok(Snapshot { view: &self.view })
     }
 
     fn refresh(&mut self) {

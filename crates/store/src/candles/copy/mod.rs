@@ -116,6 +116,8 @@ struct Shared {
     /// That of a file which is damaged; 0 for none.
     damaged: AtomicU64,
     version: AtomicI64,
+    /// The latest version of which somebody has seen a list of symbols.
+    seen: AtomicI64,
     /// Counts what the thread has done, as a clock for what was asked for longest ago.
     turn: AtomicU64,
     /// When the shared database last answered, in milliseconds from here.
@@ -178,8 +180,12 @@ impl LocalCopy {
 
     /// The state of a symbol in it that may be asked for, in the file with a number.
     pub(crate) fn mark(&self, symbol: &Symbol, number: u64) -> Option<Mark> {
-        let is_damaged = self.shared.damaged.load(Ordering::Acquire) == number;
-        if is_damaged || self.number() != number || !self.shared.is_serving() {
+        let shared = &self.shared;
+        let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
+        // If the shared database cannot be reached any more, this is the newest that there is.
+        let is_behind = shared.seen.load(Ordering::Acquire) > self.version()
+            && shared.is_reachable.load(Ordering::Acquire);
+        if is_damaged || is_behind || self.number() != number || !shared.is_serving() {
             return None;
         }
         self.shared.held.mark(symbol, self.shared.turn.load(Ordering::Relaxed))
@@ -199,6 +205,14 @@ impl LocalCopy {
     pub(crate) fn saw(&self, symbol: &Symbol, version: i64) {
         self.shared.held.saw(symbol, version, self.version());
         self.shared.queue.want(symbol);
+    }
+
+    /// To be called when a list of symbols was seen in the shared database. What is then asked about one of them must not be older, or
+    /// what is remembered of both together would be wrong.
+    pub(crate) fn saw_all(&self, version: i64) {
+        if self.shared.seen.fetch_max(version, Ordering::AcqRel).max(version) > self.version() {
+            self.shared.queue.look();
+        }
     }
 
     /// Hands over bodies that were fetched, for the next question.
@@ -278,6 +292,7 @@ impl Shared {
             number: AtomicU64::default(),
             damaged: AtomicU64::default(),
             version: AtomicI64::default(),
+            seen: AtomicI64::default(),
             turn: AtomicU64::default(),
             began: Instant::now(),
             reached: AtomicU64::default(),

@@ -253,6 +253,8 @@ impl Worker {
         self.file = None;
         self.origin = origin;
         let made = LocalFile::create(&self.shared.dir, number, &self.origin);
+        // What was seen before may be of a state that is no more.
+        self.shared.seen.store(0, Ordering::Release);
         // Readers of the old file let go of it either way.
         self.shared.number.store(number, Ordering::Release);
         self.shared.version.store(self.origin.version, Ordering::Release);
