@@ -95,6 +95,8 @@ fn a_flag_changes_its_key_and_no_other() {
             "log.format" => "json",
             "log.requests" => "false",
             "server.levels_from_paper" => "true",
+            "node.cache_size" => "9GB",
+            "node.grace" => "9s",
             _ if key.value == "ADDRESS:PORT" => "127.0.0.1:9",
             _ => "9",
         };
