@@ -48,6 +48,8 @@ pub(crate) struct Key {
     /// All values that there are, if they are few.
     pub(crate) choices: &'static [&'static str],
     pub(crate) is_list: bool,
+    /// Whether its flag is one of every command, as those that are no servers need it too.
+    pub(crate) is_everywhere: bool,
     /// What the annotated file says of it, a line each.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
     pub(super) lines: &'static [&'static str],
@@ -69,6 +71,7 @@ impl Key {
         help: "",
         choices: &[],
         is_list: false,
+        is_everywhere: false,
         lines: &[],
         range: 0..=u32::MAX,
         check: |_| Ok(()),
@@ -365,6 +368,13 @@ keys! {
 
     /// One of several servers on one PostgreSQL database (docs/scaling.md). A server of a store in a directory uses none of it.
     [node] NodeConfig {
+        /// The file with the key that app secrets are sealed with: 32 random bytes, the same on every machine, and never in the database.
+        /// Empty takes chandler/key in the folder for settings of the user. The first server of a new database makes it; the others are given
+        /// a copy. A store in a directory has its own, secret.key.
+        key_file: String, default String::new(), {
+            flag: "key-file", variable: "CHANDLER_KEY_FILE", value: "FILE", is_everywhere: true,
+            help: "With a store on PostgreSQL: the key that app secrets are sealed with, the same file on every machine",
+        }
         /// The folder of the local copy of candles, and of files that are sent to be imported. Each server has its own; it may be emptied
         /// while the server is stopped. Empty takes one in the cache folder of the user.
         cache: String, of settings.node.cache, {

@@ -14,6 +14,12 @@ const NOTE: Sql = Sql::new(
     "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
 );
 
+/// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
+/// it refuse the database as a newer one.
+pub(crate) const MOVING: i64 = i64::MAX;
+const MOVED_FROM: Sql =
+    Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
+
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -33,6 +39,10 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
     }
     let applied: Vec<(i64, Vec<u8>)> = db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Some(found) = applied.last().map(|(version, _)| *version) else { return Ok(0) };
+    if found == MOVING {
+        let from = db.first(MOVED_FROM, [MOVING], |row| row.get(0))?.unwrap_or_default();
+        return Err(StoreError::HalfMoved { place: place(), from });
+    }
     if found > known(migrations) {
         return Err(StoreError::Newer { place: place(), found, known: known(migrations) });
     }
