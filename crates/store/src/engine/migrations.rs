@@ -5,8 +5,17 @@ pub(crate) struct Migration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
-    #[allow(dead_code, reason = "the second engine is not here yet")]
     pub(crate) postgres: &'static str,
+    /// The oldest schema that a program may know to go on beside it, on PostgreSQL.
+    pub(crate) oldest: i64,
+}
+
+/// Which of the two texts of a step a database takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    #[allow(dead_code, reason = "the second engine is not here yet")]
+    Postgres,
 }
 
 /// A step out of the folder of a database: the file has its number and name.
@@ -17,6 +26,7 @@ macro_rules! step {
             name: $name,
             sqlite: include_str!(concat!("../../migrations/sqlite/", $database, "/", $file, ".sql")),
             postgres: include_str!(concat!("../../migrations/postgres/", $database, "/", $file, ".sql")),
+            oldest: $version,
         }
     };
 }
@@ -53,8 +63,15 @@ pub(crate) fn known(migrations: &[Migration]) -> i64 {
 }
 
 impl Migration {
+    pub(crate) fn text(&self, dialect: Dialect) -> &'static str {
+        match dialect {
+            Dialect::Sqlite => self.sqlite,
+            Dialect::Postgres => self.postgres,
+        }
+    }
+
     /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
-    pub(crate) fn hash(&self) -> Vec<u8> {
-        blake3::hash(self.sqlite.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
+    pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
+        blake3::hash(self.text(dialect).replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
     }
 }

@@ -15,6 +15,7 @@ pub(crate) use statements::Sql;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
+use migrations::Dialect;
 
 mod fault;
 pub(crate) mod migrate;
@@ -88,6 +89,12 @@ impl Db {
             Engine::Sqlite(database) => database.data_version().map(Some),
         };
         mark.map_err(self.fail("look for changes"))
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match &self.engine {
+            Engine::Sqlite(_) => Dialect::Sqlite,
+        }
     }
 
     /// Whose the database is.
