@@ -16,7 +16,7 @@ use crate::engine::{Db, Place, Role, Sql};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql =
-    Sql::new("read the migrations", "select version, applied_at from migration order by version");
+    Sql::new("read the migrations", "select version, applied_at from migration where version > 0 order by version");
 
 /// Where a store comes from.
 #[derive(Debug)]

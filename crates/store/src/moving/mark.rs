@@ -10,10 +10,6 @@ use crate::engine::{Db, Sql, migrate};
 pub(crate) use migrate::MOVING as VERSION;
 
 const MARKED: Sql = Sql::new("look for a move", "select name, digest from migration where version = $1");
-const MARK: Sql = Sql::new(
-    "mark the beginning of a move",
-    "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
-);
 const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
 
 /// What a target has the beginning of.
@@ -30,7 +26,7 @@ pub(super) fn read(db: &Db) -> Result<Option<Mark>, StoreError> {
 }
 
 pub(super) fn write(db: &Db, mark: &Mark, now: Timestamp) -> Result<(), StoreError> {
-    db.run(MARK, (VERSION, &mark.of, &mark.identity, now.0)).map(drop)
+    db.run(migrate::NOTE, (VERSION, &mark.of, &mark.identity, now.0, VERSION)).map(drop)
 }
 
 pub(super) fn remove(db: &Db) -> Result<(), StoreError> {
