@@ -15,8 +15,10 @@ use crate::engine::sqlite::{JobLock, Lock, is_emptied};
 use crate::engine::{Db, Place, Role, Sql};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
-const STEPS: Sql =
-    Sql::new("read the migrations", "select version, applied_at from migration where version > 0 order by version");
+const STEPS: Sql = Sql::new(
+    "read the migrations",
+    "select version, applied_at from migration where version > 0 order by version",
+);
 
 /// Where a store comes from.
 #[derive(Debug)]
