@@ -115,9 +115,14 @@ mod tests {
     use crate::engine::migrations::{ACCOUNTS, ALL};
 
     const FIRST: Migration =
-        Migration { version: 1, name: "first", sqlite: "create table a (x bigint)", postgres: "" };
-    const SECOND: Migration =
-        Migration { version: 2, name: "second", sqlite: "alter table a add column y bigint", postgres: "" };
+        Migration { version: 1, name: "first", sqlite: "create table a (x bigint)", postgres: "", oldest: 1 };
+    const SECOND: Migration = Migration {
+        version: 2,
+        name: "second",
+        sqlite: "alter table a add column y bigint",
+        postgres: "",
+        oldest: 2,
+    };
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
     fn fresh() -> (tempfile::TempDir, Db) {
