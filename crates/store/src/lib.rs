@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod file_names;
 mod finding;
+mod moving;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -52,3 +53,4 @@ pub use engine::sqlite::{JobLock, seal_as_it_is};
 pub use engine::version::VersionReader;
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

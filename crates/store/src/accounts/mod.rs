@@ -71,6 +71,7 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod revocation;
+pub(crate) mod sealing_key;
 mod sign_in_links;
 mod sign_in_links_sql;
 mod sql;

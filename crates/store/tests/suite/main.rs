@@ -16,6 +16,7 @@ mod interrupted;
 mod journals;
 mod ledger;
 mod margins;
+mod moving;
 mod password_links;
 mod people;
 mod restore;
