@@ -86,7 +86,8 @@ impl SharedRates {
         let now_us = known.at(uptime);
         let window = known.window(id, ask, uptime);
         let own = window.own.len();
-        if let Some(above) = (own + ask.calls as usize).checked_sub(share as usize).filter(|above| *above > 0) {
+        if let Some(above) = (own + ask.calls as usize).checked_sub(share as usize).filter(|above| *above > 0)
+        {
             let leaves = window.own.get(above - 1).map_or(uptime, |(at, _)| *at) + ask.within;
             return Err(leaves.saturating_sub(uptime));
         }
@@ -119,7 +120,8 @@ impl SharedRates {
             window.forget(uptime);
             if !window.own.is_empty() {
                 // Without a time of the database there is none to bring back.
-                let times_us = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0).collect();
+                let times_us =
+                    window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0).collect();
                 all.push(TimedRequests { account: *account, requests: window.rule.0, times_us });
             }
         }

@@ -140,7 +140,9 @@ impl Access {
         let session = session::issue(&self.keys, caller, lineage, now)?;
         let limit = account.terms.connections;
         let seated = match self.accounts.shared() {
-            None => self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?,
+            None => {
+                self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?
+            }
             Some(shared) => {
                 let seat = NewSeat {
                     account: account.id,

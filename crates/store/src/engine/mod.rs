@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::Params;
+pub(crate) use params::{Params, Value};
 pub use place::Place;
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;

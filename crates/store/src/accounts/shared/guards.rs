@@ -68,7 +68,8 @@ impl Shared {
             for (pair, key) in values.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
                 *pair = [Value::Text(key.kind), Value::Text(&key.key)];
             }
-            let mut table = GuardTable { now_us: db.one(sql::NOW, [], |row| row.get(0))?, ..GuardTable::default() };
+            let mut table =
+                GuardTable { now_us: db.one(sql::NOW, [], |row| row.get(0))?, ..GuardTable::default() };
             let found = db.all(sql::FIND, &values[..], |row| {
                 let (kind, text) = (row.text(0)?, row.text(1)?);
                 let key = keys.iter().find(|key| key.kind == kind && key.key == text).cloned();

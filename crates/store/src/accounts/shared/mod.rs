@@ -8,12 +8,14 @@
 //! work. A crash of the database's server may take the last moments of them (up to 0.6 s with its default settings);
 //! `rates.rs` says how they are brought back. What lets somebody in once (passwords, signatures) is on the disk before it is acknowledged.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Accounts;
 use crate::StoreError;
-use crate::engine::{Db, Fault, Pool};
+use crate::engine::trouble::{Kind, Trouble};
+use crate::engine::{Db, Fault};
 
 mod guards;
 mod guards_sql;
@@ -62,13 +64,37 @@ impl Shared {
 
     /// A connection whose commits are on the disk when they return.
     fn durable(&self) -> Db {
-        self.pool.writer()
+        (self.pool.0)(Commit::Durable)
     }
 
     /// A connection whose commits are not waited for.
     fn quick(&self) -> Db {
-        self.pool.quick_writer()
+        (self.pool.0)(Commit::Fleeting)
     }
+}
+
+/// What a commit promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Commit {
+    /// It is on the disk.
+    Durable,
+    /// It will be in a moment, if the server does not crash.
+    Fleeting,
+}
+
+/// Where connections come from: one of each kind for whoever asks.
+pub(crate) struct Pool(pub(crate) Box<dyn Fn(Commit) -> Db + Send + Sync>);
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+/// A decision that others kept from being made, again and again.
+fn contended(db: &Db, what: &'static str) -> StoreError {
+    let cause = "others changed the same row each time".into();
+    db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
 }
 
 /// Does something in one transaction: all of it, or nothing.
@@ -113,7 +139,7 @@ fn write_times(times: &[i64]) -> Vec<u8> {
 /// costs more than the rest of a decision.
 macro_rules! now_us {
     () => {
-        "CAST(date_part('epoch', clock_timestamp()) * 1000000 AS bigint)"
+        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
     };
 }
 use now_us;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Shared, duration, micros, paces_sql as sql, read_times, within, write_times};
+use super::{Shared, contended, duration, micros, paces_sql as sql, read_times, within, write_times};
 use crate::StoreError;
 
 /// How often a decision begins anew because another node has just removed or begun the row.
@@ -48,7 +48,7 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, (kind, key))?),
             }
         }
-        Err(StoreError::contended("count a request"))
+        Err(contended(&db, "count a request"))
     }
 
     /// Counts a request for several keys, each with a limit of its own: for all of them or for none. Otherwise how long to wait.
@@ -71,7 +71,8 @@ impl Shared {
             }
             let clock: i64 = db.one(sql::NOW, [], |row| row.get(0))?;
             // A clock that was set back does not go back here.
-            let now = windows.iter().filter_map(|times| times.first()).fold(clock, |now, last| now.max(*last));
+            let now =
+                windows.iter().filter_map(|times| times.first()).fold(clock, |now, last| now.max(*last));
             let mut longest = None;
             for (limit, times) in limits.iter().zip(&mut windows) {
                 longest = longest.max(room(limit, times, now).err());
@@ -126,8 +127,7 @@ mod tests {
 
     #[test]
     fn a_pace_has_room_when_the_oldest_that_counts_has_left() {
-        let limit =
-            PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
+        let limit = PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
         let mut times = vec![100, 95, 80];
         assert_eq!(room(&limit, &mut times, 100), Err(Duration::from_micros(5)));
         assert_eq!(times, [100, 95]);

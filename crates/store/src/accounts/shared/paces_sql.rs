@@ -7,36 +7,32 @@ use crate::engine::Sql;
 pub(super) const TAKE: Sql = Sql::new(
     "count a request",
     concat!(
-        "UPDATE pace SET times = greatest(",
+        "update pace set times = greatest(",
         bytes_of!(now_us!()),
-        ", substring(times FROM 1 FOR 8)) || substring(times FROM 1 FOR $5), until_us = ",
+        ", substring(times from 1 for 8)) || substring(times from 1 for $5), until_us = ",
         now_us!(),
-        " + $4 WHERE kind = $1 AND key = $2 AND substring(times FROM $3 FOR 8) <= ",
+        " + $4 where kind = $1 and key = $2 and substring(times from $3 for 8) <= ",
         bytes_of!(concat!("greatest(0, ", now_us!(), " - $4)"))
     ),
 );
 
 pub(super) const WINDOW: Sql = Sql::new(
     "look at a pace",
-    concat!("SELECT times, ", now_us!(), " FROM pace WHERE kind = $1 AND key = $2"),
+    concat!("select times, ", now_us!(), " from pace where kind = $1 and key = $2"),
 );
 
 pub(super) const BEGIN: Sql = Sql::new(
     "count a request",
-    "INSERT INTO pace (kind, key, times, until_us) VALUES ($1, $2, decode('', 'hex'), 0) ON CONFLICT (kind, key) DO NOTHING",
+    "insert into pace (kind, key, times, until_us) values ($1, $2, decode('', 'hex'), 0) on conflict (kind, key) do nothing",
 );
 
-pub(super) const LOCKED: Sql = Sql::new(
-    "look at a pace",
-    "SELECT times FROM pace WHERE kind = $1 AND key = $2 FOR UPDATE",
-);
+pub(super) const LOCKED: Sql =
+    Sql::new("look at a pace", "select times from pace where kind = $1 and key = $2 for update");
 
 /// Read with the rows locked: who comes second has the later time.
-pub(super) const NOW: Sql = Sql::new("read the clock of the database", concat!("SELECT ", now_us!()));
+pub(super) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
 
-pub(super) const SET: Sql = Sql::new(
-    "count a request",
-    "UPDATE pace SET times = $3, until_us = $4 WHERE kind = $1 AND key = $2",
-);
+pub(super) const SET: Sql =
+    Sql::new("count a request", "update pace set times = $3, until_us = $4 where kind = $1 and key = $2");
 
-pub(super) const SWEEP: Sql = Sql::new("forget old paces", "DELETE FROM pace WHERE until_us < $1");
+pub(super) const SWEEP: Sql = Sql::new("forget old paces", "delete from pace where until_us < $1");

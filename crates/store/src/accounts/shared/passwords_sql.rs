@@ -6,7 +6,7 @@ use crate::engine::Sql;
 pub(super) const ADD: Sql = Sql::new(
     "keep a one-time password",
     concat!(
-        "INSERT INTO one_time_password (hash, account_id, caller, issued_us) VALUES ($1, $2, $3, ",
+        "insert into one_time_password (hash, account_id, caller, issued_us) values ($1, $2, $3, ",
         now_us!(),
         ")"
     ),
@@ -15,17 +15,17 @@ pub(super) const ADD: Sql = Sql::new(
 /// All of an account but its newest.
 pub(super) const TRIM: Sql = Sql::new(
     "forget one-time passwords",
-    "DELETE FROM one_time_password WHERE hash IN (SELECT hash FROM one_time_password WHERE account_id = $1 \
-     ORDER BY issued_us DESC OFFSET $2)",
+    "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \
+     order by issued_us desc offset $2)",
 );
 
 pub(super) const FIND: Sql = Sql::new(
     "look for a one-time password",
-    concat!("SELECT account_id, caller, ", now_us!(), " - issued_us FROM one_time_password WHERE hash = $1"),
+    concat!("select account_id, caller, ", now_us!(), " - issued_us from one_time_password where hash = $1"),
 );
 
 pub(super) const USE: Sql =
-    Sql::new("use a one-time password", "DELETE FROM one_time_password WHERE hash = $1");
+    Sql::new("use a one-time password", "delete from one_time_password where hash = $1");
 
 pub(super) const SWEEP: Sql =
-    Sql::new("forget one-time passwords", "DELETE FROM one_time_password WHERE issued_us < $1");
+    Sql::new("forget one-time passwords", "delete from one_time_password where issued_us < $1");

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{Shared, duration, micros, rates_sql as sql, read_times, within, write_times};
+use super::{Shared, contended, duration, micros, rates_sql as sql, read_times, within, write_times};
 use crate::{AccountId, StoreError};
 
 /// How often a decision begins anew because another node has just removed or begun the row.
@@ -116,7 +116,7 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, [account.0])?),
             }
         }
-        Err(StoreError::contended("count a request"))
+        Err(contended(&db, "count a request"))
     }
 
     /// When the last requests of an account were admitted.
@@ -149,7 +149,7 @@ impl Shared {
                 None => {}
             }
         }
-        Err(StoreError::contended("count a call"))
+        Err(contended(&db, "count a call"))
     }
 
     /// Brings back what this node has admitted and the database's server may have lost. What is there already is not counted twice.

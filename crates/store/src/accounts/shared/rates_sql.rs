@@ -12,12 +12,12 @@ use crate::engine::Sql;
 pub(super) const TAKE: Sql = Sql::new(
     "count a request",
     concat!(
-        "UPDATE rate_window SET times = greatest(",
+        "update rate_window set times = greatest(",
         bytes_of!(now_us!()),
-        ", substring(times FROM 1 FOR 8)) || substring(times FROM 1 FOR $4) ",
-        "WHERE account_id = $1 AND substring(times FROM $2 FOR 8) <= ",
+        ", substring(times from 1 for 8)) || substring(times from 1 for $4) ",
+        "where account_id = $1 and substring(times from $2 for 8) <= ",
         bytes_of!(concat!("greatest(0, ", now_us!(), " - $3)")),
-        " RETURNING times"
+        " returning times"
     ),
 );
 
@@ -25,41 +25,41 @@ pub(super) const TAKE: Sql = Sql::new(
 pub(super) const TAKE_SEVERAL: Sql = Sql::new(
     "count a request",
     concat!(
-        "UPDATE rate_window SET times = decode(repeat(encode(greatest(",
+        "update rate_window set times = decode(repeat(encode(greatest(",
         bytes_of!(now_us!()),
-        ", substring(times FROM 1 FOR 8)), 'hex'), $5), 'hex') || substring(times FROM 1 FOR $4) ",
-        "WHERE account_id = $1 AND substring(times FROM $2 FOR 8) <= ",
+        ", substring(times from 1 for 8)), 'hex'), $5), 'hex') || substring(times from 1 for $4) ",
+        "where account_id = $1 and substring(times from $2 for 8) <= ",
         bytes_of!(concat!("greatest(0, ", now_us!(), " - $3)")),
-        " RETURNING times"
+        " returning times"
     ),
 );
 
 pub(super) const WINDOW: Sql = Sql::new(
     "look at the requests of an account",
-    concat!("SELECT times, ", now_us!(), " FROM rate_window WHERE account_id = $1"),
+    concat!("select times, ", now_us!(), " from rate_window where account_id = $1"),
 );
 
 /// An account that has asked for nothing yet.
 pub(super) const BEGIN: Sql = Sql::new(
     "count a request",
-    "INSERT INTO rate_window (account_id, times) VALUES ($1, decode('', 'hex')) ON CONFLICT (account_id) DO NOTHING",
+    "insert into rate_window (account_id, times) values ($1, decode('', 'hex')) on conflict (account_id) do nothing",
 );
 
 pub(super) const LOCKED: Sql = Sql::new(
     "look at the requests of an account",
-    "SELECT times FROM rate_window WHERE account_id = $1 FOR UPDATE",
+    "select times from rate_window where account_id = $1 for update",
 );
 
 pub(super) const SET: Sql =
-    Sql::new("bring requests back", "UPDATE rate_window SET times = $2 WHERE account_id = $1");
+    Sql::new("bring requests back", "update rate_window set times = $2 where account_id = $1");
 
 /// A token bucket: `$2` is what one call takes, `$3` what the bucket holds, in the time that it refills in.
 pub(super) const CALL: Sql = Sql::new(
     "count a call",
     concat!(
-        "UPDATE call_bucket SET full_us = greatest(full_us, ",
+        "update call_bucket set full_us = greatest(full_us, ",
         now_us!(),
-        ") + $2 WHERE account_id = $1 AND greatest(full_us, ",
+        ") + $2 where account_id = $1 and greatest(full_us, ",
         now_us!(),
         ") + $2 <= ",
         now_us!(),
@@ -69,28 +69,28 @@ pub(super) const CALL: Sql = Sql::new(
 
 pub(super) const BUCKET: Sql = Sql::new(
     "look at the calls of an account",
-    concat!("SELECT full_us - ", now_us!(), " FROM call_bucket WHERE account_id = $1"),
+    concat!("select full_us - ", now_us!(), " from call_bucket where account_id = $1"),
 );
 
 pub(super) const BEGIN_CALLS: Sql = Sql::new(
     "count a call",
     concat!(
-        "INSERT INTO call_bucket (account_id, full_us) VALUES ($1, ",
+        "insert into call_bucket (account_id, full_us) values ($1, ",
         now_us!(),
-        " + $2) ON CONFLICT (account_id) DO NOTHING"
+        " + $2) on conflict (account_id) do nothing"
     ),
 );
 
 /// Accounts that have asked for nothing for long, some of them at a time.
 pub(super) const SWEEP_WINDOWS: Sql = Sql::new(
     "forget old requests",
-    "DELETE FROM rate_window WHERE account_id >= $1 AND account_id < $2 AND substring(times FROM 1 FOR 8) < $3",
+    "delete from rate_window where account_id >= $1 and account_id < $2 and substring(times from 1 for 8) < $3",
 );
 
 pub(super) const SWEEP_BUCKETS: Sql = Sql::new(
     "forget old calls",
-    "DELETE FROM call_bucket WHERE account_id >= $1 AND account_id < $2 AND full_us < $3",
+    "delete from call_bucket where account_id >= $1 and account_id < $2 and full_us < $3",
 );
 
 pub(super) const LAST_ACCOUNT: Sql =
-    Sql::new("look for the last account", "SELECT coalesce(max(account_id), 0) FROM rate_window");
+    Sql::new("look for the last account", "select coalesce(max(account_id), 0) from rate_window");

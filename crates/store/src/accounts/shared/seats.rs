@@ -210,7 +210,8 @@ impl Shared {
     /// Connections of this node that others have ended; each is told once.
     pub(super) fn take_ended(&self) -> Result<Vec<(i64, SeatEnding)>, StoreError> {
         let node = self.node()?;
-        self.durable().all(sql::TAKE_ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
+        self.durable()
+            .all(sql::TAKE_ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
     }
 
     /// Keeps connections that this node has and the database may have forgotten.

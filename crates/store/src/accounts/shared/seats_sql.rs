@@ -5,12 +5,12 @@ use crate::engine::Sql;
 
 /// One sign-in of an account at a time. It keeps nobody from adding rows that refer to the account.
 pub(super) const LOCK_ACCOUNT: Sql =
-    Sql::new("lock an account", "SELECT id FROM account WHERE id = $1 FOR NO KEY UPDATE");
+    Sql::new("lock an account", "select id from account where id = $1 for no key update");
 
 macro_rules! live {
     () => {
         concat!(
-            "FROM seat JOIN node ON node.id = seat.node WHERE seat.ending IS NULL AND node.seen_us > ",
+            "from seat join node on node.id = seat.node where seat.ending is null and node.seen_us > ",
             now_us!(),
             " - 15000000"
         )
@@ -21,64 +21,62 @@ macro_rules! live {
 pub(super) const OF_ACCOUNT: Sql = Sql::new(
     "look for connections",
     concat!(
-        "SELECT seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+        "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
         live!(),
-        " AND seat.account_id = $1 ORDER BY seat.id"
+        " and seat.account_id = $1 order by seat.id"
     ),
 );
 
 pub(super) const OF_ALL: Sql = Sql::new(
     "look for connections",
     concat!(
-        "SELECT seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+        "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
         live!(),
-        " ORDER BY seat.id LIMIT $1"
+        " order by seat.id limit $1"
     ),
 );
 
 pub(super) const ONE: Sql = Sql::new(
     "look for a connection",
     concat!(
-        "SELECT seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+        "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
         live!(),
-        " AND seat.id = $1"
+        " and seat.id = $1"
     ),
 );
 
-pub(super) const COUNT: Sql = Sql::new(
-    "count connections",
-    concat!("SELECT count(*) ", live!(), " AND seat.account_id = $1"),
-);
+pub(super) const COUNT: Sql =
+    Sql::new("count connections", concat!("select count(*) ", live!(), " and seat.account_id = $1"));
 
 pub(super) const ADD: Sql = Sql::new(
     "keep a connection",
-    "INSERT INTO seat (id, account_id, node, lineage, door, address, since) \
-     VALUES (nextval('seat_id'), $1, $2, $3, $4, $5, $6) RETURNING id",
+    "insert into seat (id, account_id, node, lineage, door, address, since) \
+     values (nextval('seat_id'), $1, $2, $3, $4, $5, $6) returning id",
 );
 
 /// One that has a number already.
 pub(super) const ADD_AGAIN: Sql = Sql::new(
     "keep a connection",
-    "INSERT INTO seat (id, account_id, node, lineage, door, address, since) VALUES ($1, $2, $3, $4, $5, $6, $7) \
-     ON CONFLICT (id) DO NOTHING",
+    "insert into seat (id, account_id, node, lineage, door, address, since) values ($1, $2, $3, $4, $5, $6, $7) \
+     on conflict (id) do nothing",
 );
 
-pub(super) const REMOVE: Sql = Sql::new("give a connection up", "DELETE FROM seat WHERE id = $1");
+pub(super) const REMOVE: Sql = Sql::new("give a connection up", "delete from seat where id = $1");
 
 /// Its node closes it and removes the row.
 pub(super) const END: Sql =
-    Sql::new("end a connection", "UPDATE seat SET ending = $2 WHERE id = $1 AND ending IS NULL");
+    Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
 
 pub(super) const TAKE_ENDED: Sql = Sql::new(
     "look for connections that ended",
-    "DELETE FROM seat WHERE node = $1 AND ending IS NOT NULL RETURNING id, ending",
+    "delete from seat where node = $1 and ending is not null returning id, ending",
 );
 
 /// Connections of nodes that are gone for good.
 pub(super) const SWEEP: Sql = Sql::new(
     "forget connections of nodes that are gone",
-    "DELETE FROM seat WHERE NOT EXISTS (SELECT 1 FROM node WHERE node.id = seat.node)",
+    "delete from seat where not exists (select 1 from node where node.id = seat.node)",
 );
 
 pub(super) const SET_SILENT: Sql =
-    Sql::new("note which connections answer", "UPDATE seat SET is_silent = $2 WHERE id = $1");
+    Sql::new("note which connections answer", "update seat set is_silent = $2 where id = $1");

@@ -8,15 +8,15 @@ use crate::engine::Sql;
 const REMEMBER: Sql = Sql::new(
     "remember a client",
     concat!(
-        "INSERT INTO session (lineage, gateway, seen_us) VALUES ($1, $2, ",
+        "insert into session (lineage, gateway, seen_us) values ($1, $2, ",
         now_us!(),
-        ") ON CONFLICT (lineage) DO UPDATE SET gateway = excluded.gateway, seen_us = excluded.seen_us"
+        ") on conflict (lineage) do update set gateway = excluded.gateway, seen_us = excluded.seen_us"
     ),
 );
 
-const RECALL: Sql = Sql::new("recall a client", "SELECT gateway FROM session WHERE lineage = $1");
+const RECALL: Sql = Sql::new("recall a client", "select gateway from session where lineage = $1");
 
-pub(super) const SWEEP: Sql = Sql::new("forget old clients", "DELETE FROM session WHERE seen_us < $1");
+pub(super) const SWEEP: Sql = Sql::new("forget old clients", "delete from session where seen_us < $1");
 
 impl Shared {
     /// Remembers something of a client by its lineage, a word of the caller's.
