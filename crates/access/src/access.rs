@@ -478,6 +478,12 @@ impl Access {
         Ok(Some((version, account)))
     }
 
+    /// The account of a caller as it was last seen here, if it was; nothing is asked for it.
+    pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.accounts.get(&caller.account()).cloned()
+    }
+
     /// The account of a caller, if it still is what it was when they proved to be it.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         self.standing_at(caller, Look::Fresh)
