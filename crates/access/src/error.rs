@@ -59,11 +59,23 @@ pub enum AccessError {
     TermsChanged,
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// The database is away for longer than this node goes on with what it knows.
+    #[error("the database cannot be reached for longer than this node goes on without it")]
+    Lost,
     #[error("cannot read the built-in calendar")]
     Calendar(#[source] market::CalendarError),
 }
 
 impl AccessError {
+    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    pub fn is_away(&self) -> bool {
+        match self {
+            AccessError::Store(error) => error.is_away(),
+            AccessError::Lost => true,
+            _ => false,
+        }
+    }
+
     /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -34,7 +34,6 @@ mod market_clock;
 mod metrics;
 mod names;
 mod own_names;
-mod pace;
 mod pages;
 mod paper_levels;
 mod peer_user;

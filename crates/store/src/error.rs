@@ -116,6 +116,11 @@ impl StoreError {
         }
     }
 
+    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    pub fn is_away(&self) -> bool {
+        false
+    }
+
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
         StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
     }

@@ -36,6 +36,11 @@ pub use accounts::{
     TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
     WatchlistId, WatchlistIds, Watchlists,
 };
+pub use accounts::{
+    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
+    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
+    SignatureLimits, SignatureOutcome, TimedRequests,
+};
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,

@@ -64,7 +64,7 @@ impl Accounts {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let reader = Db::open(&path, Role::Reader)?;
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path, shared: None })
     }
 
     /// Whether a store has accounts at all. Looking does not make them.
@@ -90,7 +90,7 @@ impl Accounts {
         if found != known {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path, shared: None })
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
