@@ -181,7 +181,9 @@ impl Drop for Place {
         } else {
             // A test that failed may have left a transaction open; the schema then stays until the server goes.
             let schemas = ["candles", "accounts"].map(|part| self.schema(part)).join(", ");
-            format!("set client_min_messages to error; set lock_timeout to '5s'; drop schema if exists {schemas} cascade")
+            format!(
+                "set client_min_messages to error; set lock_timeout to '5s'; drop schema if exists {schemas} cascade"
+            )
         };
         drop(self.server.sql("postgres", &statements));
     }
@@ -208,7 +210,9 @@ fn programs() -> Result<PathBuf, String> {
         .chain(versions.pop().map(|(_, bin)| bin))
         .chain(std::env::split_paths(&path))
         .find(|bin| bin.join("initdb").is_file())
-        .ok_or_else(|| "no PostgreSQL server is installed, and these tests need one: ./setup.sh --test".to_owned())
+        .ok_or_else(|| {
+            "no PostgreSQL server is installed, and these tests need one: ./setup.sh --test".to_owned()
+        })
 }
 
 fn next_prefix() -> String {
