@@ -225,6 +225,14 @@ class Postgres:
         self.sql("select pg_reload_conf()")
         harness.wait_for(lambda: self.value(f"show {name}") == value, f"{name} = {value}")
 
+    def role(self, name, terms="", password=None):
+        """Somebody who may come to the server; with a password, only with that."""
+        self.sql(f"create role {name} login {terms}" + (f" password '{password}'" if password else ""))
+        if password:
+            rules = self.data / "pg_hba.conf"
+            self.own(rules, f"host all {name} 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
+            self.sql("select pg_reload_conf()")
+
     def is_standby(self):
         return self.value("select pg_is_in_recovery()") == "t"
 

@@ -52,6 +52,20 @@ impl Home {
         self.damage(part, "create table theirs (x bigint)");
     }
 
+    /// Notes a step that a program of a later release has made, beside which this one may not go on.
+    pub(crate) fn put_later_step(&self, part: &str) {
+        self.put_step(part, 900, 900);
+    }
+
+    /// Notes a step of a later release, and the oldest schema that a program may know to go on beside it.
+    pub(crate) fn put_step(&self, part: &str, version: i64, oldest: i64) {
+        let values = format!("({version}, 'later', '\\x00', 0, {oldest})");
+        self.damage(
+            part,
+            &format!("insert into migration (version, name, digest, applied_at, oldest) values {values}"),
+        );
+    }
+
     /// Puts one part of a store where the other belongs.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.0.schema(part));

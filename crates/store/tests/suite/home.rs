@@ -45,6 +45,14 @@ impl Home {
         self.damage(part, "create table theirs (x bigint)");
     }
 
+    /// Notes a step that a program of a later release has made, beside which this one may not go on.
+    pub(crate) fn put_later_step(&self, part: &str) {
+        self.damage(
+            part,
+            "insert into migration (version, name, digest, applied_at) values (900, 'later', x'00', 0)",
+        );
+    }
+
     /// Puts one part of a store where the other belongs.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.path().join(format!("{part}.db")));

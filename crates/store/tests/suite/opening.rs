@@ -76,14 +76,10 @@ fn another_programs_database_is_refused() {
     }
 }
 
-/// A step that a program of a later release has made, as if it had taken something away.
-const LATER: &str = "insert into migration (version, name, digest, applied_at) \
-                     select 900, 'later', digest, 0 from migration where version = 1";
-
 #[test]
 fn a_store_of_a_newer_version_is_refused() {
     let fresh = fresh();
-    fresh.home.damage("candles", LATER);
+    fresh.home.put_later_step("candles");
     for access in [Access::Read, WRITE] {
         let error = Store::open(&fresh.home, access).unwrap_err();
         assert!(matches!(error, StoreError::Newer { found: 900, known, .. } if known < 900), "{error:?}");
@@ -91,7 +87,7 @@ fn a_store_of_a_newer_version_is_refused() {
     let error = fresh.store.writer().unwrap_err();
     assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");
     drop(Accounts::open(&fresh.home, NOW).unwrap());
-    fresh.home.damage("accounts", LATER);
+    fresh.home.put_later_step("accounts");
     let error = Accounts::open(&fresh.home, NOW).unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 900, .. }), "{error:?}");
 }
