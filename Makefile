@@ -80,7 +80,7 @@ e2e: setup-e2e page
 # Losing things again and again, for an hour: nodes, databases, the way between them. A short form of it is in `make e2e`.
 ROUNDS ?= 50
 lose: setup-test page
-	@CARGO="$(CARGO)" CHANDLER_E2E_ROUNDS=$(ROUNDS) ./e2e/run.sh test_losing test_rolling test_nodes
+	@CARGO="$(CARGO)" CHANDLER_E2E_ROUNDS=$(ROUNDS) ./e2e/run.sh test_losing test_rolling test_nodes test_postgres
 
 # The same scenarios with the Rust SDK, which takes minutes to build.
 e2e-rust: setup

@@ -1,6 +1,7 @@
 """Real server processes on loopback, accounts for them, and SDK contexts pointed at them."""
 
 import atexit
+import contextlib
 import hashlib
 import http.client
 import json
@@ -8,6 +9,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("CHANDLER_E2E_BINARY", ROOT / "target/debug/chandler"))
 WORK = pathlib.Path(os.environ.get("CHANDLER_E2E_WORK", ROOT / "target/e2e"))
 SCENARIOS = ROOT / "e2e/scenarios"
+# Where stores are: in folders, or all of them on a PostgreSQL server that is started for them.
+ENGINE = os.environ.get("CHANDLER_E2E_ENGINE", "sqlite")
 # A Sunday; the last trading day is the 13th. The market's clock stands still, the machine's does not.
 NOW = "2026-11-15T02:00:00Z"
 # Longer than anything here takes, so that a fault ends a test instead of hanging it.
@@ -88,11 +92,37 @@ def fresh_folder():
     return folder
 
 
-def fresh_store():
-    """A store of its own, with the demo market and no accounts."""
+def fresh_store(made=None):
+    """A store of its own, with the candles of a folder that is never served itself and no accounts: those of the demo market."""
+    made = made or market()
+    if ENGINE == "postgres":
+        import nodes
+
+        return nodes.copy_of(made)
     store = fresh_folder()
-    shutil.copy(market() / "candles.db", store)
+    shutil.copy(made / "candles.db", store)
     return store
+
+
+def rows(store, statement):
+    """What a statement about accounts gives, behind the store's back: rows of texts."""
+    if isinstance(store, str):
+        import nodes
+
+        return nodes.rows(store, statement)
+    database = sqlite3.connect(f"file:{store}/accounts.db?mode=ro", uri=True)
+    with contextlib.closing(database):
+        return [[str(value) for value in row] for row in database.execute(statement)]
+
+
+def everything_in(store):
+    """All that is written down about accounts, as one text."""
+    if isinstance(store, str):
+        import nodes
+
+        return nodes.dump(store)
+    # With what has not reached the file itself yet.
+    return "".join(file.read_bytes().decode("latin-1") for file in store.glob("accounts.db*"))
 
 
 def wait_for(condition, what, patience_s=PATIENCE_S):
@@ -112,7 +142,10 @@ class Server:
     def __init__(self, store=None, listen="127.0.0.1:0", clock=NOW, log="warn", options=()):
         self.store = store or fresh_store()
         # Where its log is: with the store, if that is a folder.
-        self.folder = fresh_folder() if isinstance(self.store, str) else self.store
+        self.folder = self.store
+        if isinstance(self.store, str):
+            self.folder = fresh_folder()
+            options = ("--cache", str(self.folder / "cache"), *options)
         self.listen, self.clock, self.log_filter, self.options = listen, clock, log, options
         self.start()
         atexit.register(self.kill)

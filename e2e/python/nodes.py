@@ -53,39 +53,75 @@ class Database:
     """A database with the market in it, of which copies are quickly made."""
 
     def __init__(self, server):
-        self.server, self.count = server, 0
+        self.server = server
         fill(self.server.database("market"))
 
     def copy(self):
         """The name of a database of its own."""
-        self.count += 1
-        name = f"market{self.count}"
-        # Whoever has just used the original may not have gone yet.
-        def is_free():
-            try:
-                self.server.sql(f"create database {name} template market")
-                return True
-            except postgres.Refused as refused:
-                assert "being accessed" in str(refused), refused
-                return False
+        return copy(self.server, "market")
 
-        harness.wait_for(is_free, "the end of connections to the market")
-        return name
+
+numbers = iter(range(1, 1 << 30))
+
+
+def copy(server, template):
+    """The name of a new database, which is like another."""
+    name = f"copy_{next(numbers)}"
+
+    # Whoever has just used the original may not have gone yet.
+    def is_made():
+        try:
+            server.sql(f"create database {name} template {template}")
+            return True
+        except postgres.Refused as refused:
+            assert "being accessed" in str(refused), refused
+            return False
+
+    harness.wait_for(is_made, "the end of connections to a template")
+    return name
+
+
+@functools.cache
+def shared_server():
+    """A server that no test stops."""
+    return postgres.Postgres({"fsync": "off"})
 
 
 @functools.cache
 def shared_database():
-    """The market on a server that no test stops."""
-    return Database(postgres.Postgres({"fsync": "off"}))
+    """The market on that server."""
+    return Database(shared_server())
+
+
+@functools.cache
+def template_of(made):
+    """The name of a database with the candles of a folder."""
+    name = f"template_{next(numbers)}"
+    server = shared_server()
+    harness.chandler(made, "move", "--from", f"sqlite:{made}", "--to", server.database(name), "--quiet")
+    return name
+
+
+def copy_of(made):
+    """The address of a database of its own, with the candles of a folder and without accounts."""
+    return shared_server().url(copy(shared_server(), template_of(made)))
+
+
+def rows(store, statement):
+    """What a statement about accounts gives."""
+    server = shared_server()
+    return server.sql(f"set search_path to chandler_accounts; {statement}", store.rsplit("/", 1)[1])
+
+
+def dump(store):
+    return postgres.run("pg_dump", "--schema=chandler_accounts", "-d", store.replace("postgres://", "postgresql://"))
 
 
 class Node(harness.Server):
     """One of several servers, with a folder of its own for its copy of candles."""
 
-    def __init__(self, url, name, options=(), **others):
-        self.cache = harness.fresh_folder()
-        options = ("--cache", str(self.cache), "--node-name", name, *options)
-        super().__init__(url, clock=others.pop("clock", CLOCK), options=options, **others)
+    def __init__(self, url, name, options=(), clock=CLOCK, **others):
+        super().__init__(url, clock=clock, options=("--node-name", name, *options), **others)
         self.name = name
 
     def trader(self, name="trader", *options):
@@ -93,8 +129,7 @@ class Node(harness.Server):
 
     def forget_copy(self):
         """Takes the copy of a node that does not run."""
-        harness.shutil.rmtree(self.cache)
-        self.cache.mkdir()
+        harness.shutil.rmtree(self.folder / "cache")
 
 
 def candles(node, account, symbol, address=None):
