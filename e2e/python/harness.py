@@ -39,7 +39,7 @@ NOW = "2026-11-15T02:00:00Z"
 # Longer than anything here takes, so that a fault ends a test instead of hanging it.
 PATIENCE_S = 30
 # A server ends by then, even if this process is killed.
-SERVER_LIFE_S = 1800
+SERVER_LIFE_S = 1800 * int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
 # Known, and without candles.
 NAMES = (
     "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n"
