@@ -3,8 +3,7 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
-use crate::candles::copy::sql as copy_sql;
-use crate::candles::sql;
+use crate::candles::{nodes_sql, sql};
 use crate::count::signed;
 use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
@@ -233,8 +232,8 @@ impl<'a> Batch<'a> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
             touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
-        self.db().run_all(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
+        self.db().run_all(nodes_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
     }
 
     /// Taken once, by the first real change.

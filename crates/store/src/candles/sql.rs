@@ -161,7 +161,10 @@ statements! {
     REMOVE_ENTRY: "remove a block",
         "delete from block_index where body_id = $1 and series_id = $2 \
          returning row_count, byte_count, first_at, next_at";
-    REMOVE_BODY: "remove a block", "delete from block_body where id = $1";
+    // Elsewhere servers may be reading the state before: see `retired.rs`.
+    REMOVE_BODY: "remove a block", "delete from block_body where id = $1"
+        => "insert into retired_body (kind, id, at_us) \
+         values (0, $1, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint))";
     ADD_BODY: "write a block", "insert into block_body (id, body) values ($1, $2)";
     ADD_ENTRY: "write a block",
         "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at) \
@@ -219,6 +222,9 @@ statements! {
 
     ORPHAN_BODIES: "look for bodies without an entry",
         "select b.id from block_body b left join block_index i on i.body_id = b.id where i.body_id is null \
+         order by b.id limit $1"
+        => "select b.id from block_body b left join block_index i on i.body_id = b.id \
+         left join retired_body r on r.kind = 0 and r.id = b.id where i.body_id is null and r.id is null \
          order by b.id limit $1";
     ORPHAN_ENTRIES: "look for entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \

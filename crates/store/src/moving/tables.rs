@@ -36,10 +36,10 @@ pub(super) enum Kind {
 /// What an engine keeps for itself, and what the migrations of the target have written already.
 const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
-/// minute. `touched` says to local copies of candles what has changed, and a copy belongs to one database; the fingerprint of the key is
-/// noted when the key file is in its place.
-pub(super) const OF_THE_MOMENT: [&str; 6] =
-    ["gate", "lease", "node", "rate_window", "sealing_key", "touched"];
+/// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
+/// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
+pub(super) const OF_THE_MOMENT: [&str; 9] =
+    ["gate", "identity", "lease", "lineage", "node", "rate_window", "retired_body", "sealing_key", "touched"];
 /// Tables that a new database has rows in. They are emptied before anything is brought.
 pub(super) const SEEDED: [&str; 2] = ["counter", "level"];
 /// Not compared, not copied: it is computed by the engine that has it.

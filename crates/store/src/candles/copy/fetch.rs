@@ -9,6 +9,7 @@ use super::sql;
 use super::table::{
     self, Cell, Cells, DAY, DAY_BLOCKS, DAY_VERSION, SERIES_BLOCKS, SERIES_ID, SERIES_VERSION,
 };
+use crate::candles::nodes_sql;
 use crate::engine::{Db, Fault, Value};
 use crate::{StoreError, era};
 
@@ -59,7 +60,7 @@ pub(super) struct Fetched {
 impl Origin {
     /// As it is now.
     pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
-        far.one(sql::STATE, [], |row| {
+        far.one(nodes_sql::STATE, [], |row| {
             Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
         })
     }
@@ -72,11 +73,11 @@ impl Origin {
         {
             return Ok(Step::Apart);
         }
-        let stamp: Option<Option<String>> = far.first(sql::STAMP, [self.version], |row| row.get(0))?;
+        let stamp: Option<Option<String>> = far.first(nodes_sql::STAMP, [self.version], |row| row.get(0))?;
         if stamp.flatten() != self.stamp {
             return Ok(Step::Apart);
         }
-        let symbols = far.all(sql::TOUCHED, [self.version], |row| {
+        let symbols = far.all(nodes_sql::TOUCHED, [self.version], |row| {
             let text = row.text(0)?;
             text.parse().map_err(|_| Fault::value("symbol", text))
         });

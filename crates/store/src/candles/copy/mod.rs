@@ -38,7 +38,7 @@ use crate::StoreError;
 use crate::engine::{Db, Role};
 use file::LocalFile;
 #[cfg(test)]
-pub(crate) use file::schema as schema_for_tests;
+pub(crate) use file::{SHARED as SHARED_FOR_TESTS, schema as schema_for_tests};
 use held::HeldSymbols;
 use lock::DirectoryLock;
 use queue::{FetchedBody, Queue};

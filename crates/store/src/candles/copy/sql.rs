@@ -15,16 +15,6 @@ statements! {
     for &crate::candles::copy::schema_for_tests();
 
     // Of the database behind.
-    STATE: "look for changes",
-        "select c.next, l.stamp, i.id from counter c cross join identity i left join lineage l on l.version = c.next \
-         where c.name = 'version'";
-    STAMP: "look for changes", "select stamp from lineage where version = $1";
-    TOUCH: "note the changed symbols",
-        "insert into touched (symbol, version) values ($1, $2) \
-         on conflict (symbol) do update set version = excluded.version";
-    ADD_STAMP: "note the version", "insert into lineage (version, stamp) values ($1, lower(hex(randomblob(16))))"
-        => "insert into lineage (version, stamp) values ($1, cast(gen_random_uuid() as text))";
-    TOUCHED: "list the changed symbols", "select symbol from touched where version > $1 order by symbol";
     // As many ids as there are placeholders; a shorter list repeats its last one.
     BODIES_1: "fetch blocks", "select id, body from block_body where id = $1";
     BODIES_8: "fetch blocks", "select id, body from block_body where id in ($1, $2, $3, $4, $5, $6, $7, $8)";
