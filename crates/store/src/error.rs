@@ -67,12 +67,6 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
-    #[error(
-        "the right to write to {} went to another process, because this one did not answer for a while: what is committed stays, \
-         start again for the rest",
-        place
-    )]
-    LeaseLost { place: Place },
     #[error("cannot {what}: it was replaced in {} meanwhile: ask again", place)]
     Replaced { what: &'static str, place: Place },
     #[error(

@@ -24,6 +24,10 @@ pub struct Batch<'a> {
     version: Option<i64>,
     /// The symbols that it has changed, where nodes have to be told.
     touched: Option<BTreeSet<Symbol>>,
+    /// Whether statements go over a network, so that many are sent at once.
+    all_at_once: bool,
+    /// Securities that are known to exist, where it would take time to ask.
+    pub(super) ensured: BTreeSet<Symbol>,
     state: State,
 }
 
@@ -54,7 +58,14 @@ impl Drop for Batch<'_> {
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(view: &'a View, has_nodes: bool) -> Batch<'a> {
-        Batch { view, version: None, touched: has_nodes.then(BTreeSet::new), state: State::Open }
+        let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
+        Batch { view, version: None, touched, all_at_once, ensured: BTreeSet::new(), state: State::Open }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at_once(mut self, all_at_once: bool) -> Batch<'a> {
+        self.all_at_once = all_at_once;
+        self
     }
 
     /// On return the changes are on the disk.
@@ -102,23 +113,37 @@ impl<'a> Batch<'a> {
                 return Ok(Vec::new());
             }
             let series_id = batch.series_id(series)?;
-            let mut change = Totals::default();
-            for id in removed {
-                change.remove(batch.remove_block(series, series_id, *id)?);
-            }
-            let mut entries = Vec::with_capacity(added.len());
-            let first_id = batch.take_ids("block", added.len())?;
-            for (id, block) in (first_id..).zip(added) {
-                let entry = batch.add_block(series, series_id, id, block)?;
-                change.add(&entry);
-                entries.push(entry);
-            }
-            batch.total(series, series_id, change)?;
+            let (entries, change) = match batch.all_at_once {
+                true => batch.replace_all_at_once(series, series_id, removed, added)?,
+                false => batch.replace_one_by_one(series, series_id, removed, added)?,
+            };
+            batch.total(series, series_id, change, !added.is_empty())?;
             if series.grain == Grain::Day {
                 batch.forget_factors(&series.symbol)?;
             }
             Ok(entries)
         })
+    }
+
+    fn replace_one_by_one(
+        &mut self,
+        series: &Series,
+        series_id: i64,
+        removed: &[i64],
+        added: &[NewBlock],
+    ) -> Result<(Vec<BlockEntry>, Totals), StoreError> {
+        let mut change = Totals::default();
+        for id in removed {
+            change.remove(self.remove_block(series, series_id, *id)?);
+        }
+        let mut entries = Vec::with_capacity(added.len());
+        let first_id = self.take_ids("block", added.len())?;
+        for (id, block) in (first_id..).zip(added) {
+            let entry = self.add_block(series, series_id, id, block)?;
+            change.add(&entry);
+            entries.push(entry);
+        }
+        Ok((entries, change))
     }
 
     fn series_id(&mut self, series: &Series) -> Result<i64, StoreError> {
@@ -157,26 +182,11 @@ impl<'a> Batch<'a> {
         id: i64,
         block: &NewBlock,
     ) -> Result<BlockEntry, StoreError> {
-        let unfit = |reason: String| {
-            Err(StoreError::unfit(format!("a block of {series} at {}", block.first), reason))
-        };
-        if block.rows == 0 || block.bytes.is_empty() {
-            return unfit("it is empty".to_owned());
-        }
-        if block.last < block.first {
-            return unfit(format!("it ends before it starts, at {}", block.last));
-        }
-        let bytes = match u32::try_from(block.bytes.len()) {
-            Ok(bytes) if block.bytes.len() <= BLOCK_BYTES_MAX => bytes,
-            _ => return unfit(format!("its {} bytes are more than {BLOCK_BYTES_MAX}", block.bytes.len())),
-        };
         // Stored blocks do not overlap, so of those that start by our end the last one also ends last.
         let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
             Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
         })?;
-        if let Some((first, last)) = neighbour.filter(|(_, last)| *last >= block.first) {
-            return unfit(format!("it overlaps the block from {first} to {last}"));
-        }
+        let bytes = refuse_unfit(series, block, neighbour)?;
         self.db().run(sql::ADD_BODY, (id, &block.bytes))?;
         let tail = Tail::of(&block.bytes);
         let row = (series_id, block.first.0, block.last.0, block.rows, bytes, id, tail.as_bytes());
@@ -185,10 +195,16 @@ impl<'a> Batch<'a> {
         Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
     }
 
-    fn total(&mut self, series: &Series, series_id: i64, change: Totals) -> Result<(), StoreError> {
+    fn total(
+        &mut self,
+        series: &Series,
+        series_id: i64,
+        change: Totals,
+        has_blocks: bool,
+    ) -> Result<(), StoreError> {
         let version = self.touch(&series.symbol)?;
-        let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
-        if empty {
+        let is_empty = !has_blocks && self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
+        if is_empty {
             self.db().run(sql::REMOVE_SERIES, [series_id])?;
             self.db().run(sql::ADD_COUNTS, (-1, 0, series.symbol.as_str()))?;
         } else {
@@ -199,6 +215,9 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        if self.all_at_once && !self.ensured.insert(symbol.clone()) {
+            return Ok(());
+        }
         if self.db().run(sql::ENSURE_SECURITY, (symbol.as_str(), Security::DECIMALS_DEFAULT))? > 0 {
             self.touch(symbol)?;
         }
@@ -268,22 +287,46 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// Refuses a block that cannot be stored. `neighbour` is the last of the others that begins by its end. Answers its length.
+pub(super) fn refuse_unfit(
+    series: &Series,
+    block: &NewBlock,
+    neighbour: Option<(Timestamp, Timestamp)>,
+) -> Result<u32, StoreError> {
+    let unfit =
+        |reason: String| Err(StoreError::unfit(format!("a block of {series} at {}", block.first), reason));
+    if block.rows == 0 || block.bytes.is_empty() {
+        return unfit("it is empty".to_owned());
+    }
+    if block.last < block.first {
+        return unfit(format!("it ends before it starts, at {}", block.last));
+    }
+    let bytes = match u32::try_from(block.bytes.len()) {
+        Ok(bytes) if block.bytes.len() <= BLOCK_BYTES_MAX => bytes,
+        _ => return unfit(format!("its {} bytes are more than {BLOCK_BYTES_MAX}", block.bytes.len())),
+    };
+    match neighbour.filter(|(_, last)| *last >= block.first) {
+        Some((first, last)) => unfit(format!("it overlaps the block from {first} to {last}")),
+        None => Ok(bytes),
+    }
+}
+
 /// What a change adds to the totals of a series.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+pub(super) struct Totals {
     rows: i64,
     blocks: i64,
     bytes: i64,
 }
 
 impl Totals {
-    fn add(&mut self, entry: &BlockEntry) {
+    pub(super) fn add(&mut self, entry: &BlockEntry) {
         self.rows += i64::from(entry.rows);
         self.blocks += 1;
         self.bytes += i64::from(entry.bytes);
     }
 
-    fn remove(&mut self, (rows, bytes): (i64, i64)) {
+    pub(super) fn remove(&mut self, (rows, bytes): (i64, i64)) {
         self.rows -= rows;
         self.blocks -= 1;
         self.bytes -= bytes;

@@ -30,20 +30,6 @@ statements! {
         => "insert into lineage (version, stamp) values ($1, cast(gen_random_uuid() as text))";
     FORGET_STAMPS: "forget old versions", "delete from lineage where version < $1";
     NOTIFY: "tell the other servers", "select $1, $2" => "select pg_notify($1, $2)";
-    UNIQUE: "take a name", "select lower(hex(randomblob(16)))" => "select cast(gen_random_uuid() as text)";
-
-    TAKE_LEASE: "take a lease",
-        concat!("insert into lease (name, holder, until_us) values ($1, $2, ", now!(), " + $3) \
-         on conflict (name) do update set holder = excluded.holder, until_us = excluded.until_us \
-         where lease.until_us < ", now!(), " or lease.holder = excluded.holder")
-        => concat!("insert into lease (name, holder, until_us) values ($1, $2, ", now_postgres!(), " + $3) \
-         on conflict (name) do update set holder = excluded.holder, until_us = excluded.until_us \
-         where lease.until_us < ", now_postgres!(), " or lease.holder = excluded.holder");
-    RENEW_LEASE: "renew a lease",
-        concat!("update lease set until_us = ", now!(), " + $1 where name = $2 and holder = $3")
-        => concat!("update lease set until_us = ", now_postgres!(), " + $1 where name = $2 and holder = $3");
-    END_LEASE: "end a lease", "delete from lease where name = $1 and holder = $2";
-    HOLDER: "look who has a lease", "select holder from lease where name = $1";
 
     RETIRED: "list replaced blocks",
         concat!("select id from retired_body where kind = $1 and at_us < ", now!(), " - $2 order by at_us limit $3")

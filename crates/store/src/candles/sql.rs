@@ -174,6 +174,13 @@ statements! {
         "update block_index set next_at = $1 where series_id = $2 and first_at = \
          (select max(first_at) from block_index where series_id = $2 and first_at < $3)";
 
+    // The block before a point knows the next one, whatever that is now.
+    RELINK_BEFORE: "link a block to the next",
+        "update block_index set next_at = (select min(n.first_at) from block_index n \
+         where n.series_id = $1 and n.first_at > block_index.first_at) \
+         where series_id = $1 and first_at = \
+         (select max(p.first_at) from block_index p where p.series_id = $1 and p.first_at < $2)";
+
     IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
     IMPORTS_BEFORE: "list the imports",
         concat!("select ", import_columns!(), " from import i where i.id < $1 order by i.id desc limit $2");

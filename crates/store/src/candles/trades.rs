@@ -5,7 +5,7 @@ use market::{Date, Symbol, Timestamp};
 use crate::candles::copy::BodyOf;
 use crate::candles::trade_sql;
 use crate::count::{natural, signed, small};
-use crate::engine::{Db, Fault, Row, Sql};
+use crate::engine::{Db, Fault, Row, Sql, Value};
 use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
 /// What the trades of a symbol on a trading day amount to.
@@ -230,14 +230,9 @@ impl Batch<'_> {
             entries.truncate(kept);
             let place = (key.0, key.1, entries.len() as i64);
             let removed: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
-            for id in removed {
-                batch.db().run(trade_sql::REMOVE_BODY, [id])?;
-            }
+            batch.remove_trade_bodies(&removed)?;
             let first_id = batch.take_ids("trade", added.len())?;
-            for (id, block) in (first_id..).zip(added) {
-                let entry = batch.add_trade_block(key, entries.len(), id, block)?;
-                entries.push(entry);
-            }
+            entries.extend(batch.add_trade_blocks(key, entries.len(), first_id, added)?);
             let version = batch.touch(symbol)?;
             batch.total_trades(key, stored.is_some(), &entries, version)?;
             batch.db().run(trade_sql::FORGET_CLASSES, key)?;
@@ -245,27 +240,63 @@ impl Batch<'_> {
         })
     }
 
-    fn add_trade_block(
+    pub(super) fn remove_trade_bodies(&mut self, ids: &[i64]) -> Result<(), StoreError> {
+        let bodies: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(*id)]).collect();
+        self.db().run_all(trade_sql::REMOVE_BODY, bodies.iter().map(<[Value<'_>; 1]>::as_slice))
+    }
+
+    /// Adds blocks to a day, from a place on.
+    fn add_trade_blocks(
         &mut self,
         (symbol, day): (&str, &str),
         place: usize,
-        id: i64,
-        block: &NewBlock,
-    ) -> Result<BlockEntry, StoreError> {
-        let fits = (1..=BLOCK_BYTES_MAX).contains(&block.bytes.len());
-        let bytes = match u32::try_from(block.bytes.len()) {
-            Ok(bytes) if fits && block.rows > 0 && block.first <= block.last => bytes,
-            _ => {
-                let what = format!("a block of trades of {symbol} on {day}");
-                return Err(StoreError::unfit(what, "it is empty, too large, or ends before it starts"));
-            }
-        };
-        self.db().run(trade_sql::ADD_BODY, (id, &block.bytes))?;
-        let tail = Tail::of(&block.bytes);
-        let times = (block.first.0, block.last.0);
-        let row = (symbol, day, place as i64, times.0, times.1, block.rows, bytes, id, tail.as_bytes());
-        self.db().run(trade_sql::ADD_ENTRY, row)?;
-        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
+        first_id: i64,
+        blocks: &[NewBlock],
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        let mut entries = Vec::with_capacity(blocks.len());
+        for (id, block) in (first_id..).zip(blocks) {
+            let fits = (1..=BLOCK_BYTES_MAX).contains(&block.bytes.len());
+            let bytes = match u32::try_from(block.bytes.len()) {
+                Ok(bytes) if fits && block.rows > 0 && block.first <= block.last => bytes,
+                _ => {
+                    let what = format!("a block of trades of {symbol} on {day}");
+                    return Err(StoreError::unfit(what, "it is empty, too large, or ends before it starts"));
+                }
+            };
+            let tail = Tail::of(&block.bytes);
+            entries.push(BlockEntry {
+                id,
+                first: block.first,
+                last: block.last,
+                rows: block.rows,
+                bytes,
+                tail,
+            });
+        }
+        let bodies: Vec<[Value<'_>; 2]> = entries
+            .iter()
+            .zip(blocks)
+            .map(|(entry, block)| [Value::Int(entry.id), Value::Blob(&block.bytes)])
+            .collect();
+        self.db().run_all(trade_sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        let rows: Vec<[Value<'_>; 9]> = (place as i64..)
+            .zip(&entries)
+            .map(|(place, entry)| {
+                [
+                    Value::Text(symbol),
+                    Value::Text(day),
+                    Value::Int(place),
+                    Value::Int(entry.first.0),
+                    Value::Int(entry.last.0),
+                    Value::Int(i64::from(entry.rows)),
+                    Value::Int(i64::from(entry.bytes)),
+                    Value::Int(entry.id),
+                    Value::Blob(entry.tail.as_bytes()),
+                ]
+            })
+            .collect();
+        self.db().run_all(trade_sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 9]>::as_slice))?;
+        Ok(entries)
     }
 
     fn total_trades(

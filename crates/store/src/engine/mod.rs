@@ -191,6 +191,18 @@ impl Db {
         rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop))
     }
 
+    /// Asks a question once for each row of values, and hands what is found to `read` with the number of its row.
+    pub(crate) fn each_of_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
+    ) -> Result<(), StoreError> {
+        rows.into_iter().enumerate().try_for_each(|(number, row)| {
+            self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
+        })
+    }
+
     /// As [`Db::run`], for a statement that was put together.
     pub(crate) fn run_text(
         &self,

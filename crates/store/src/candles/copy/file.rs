@@ -43,7 +43,6 @@ const OWN: Migration = Migration {
 pub(crate) const SHARED: &str =
     "create table touched (symbol text not null primary key, version bigint not null);
     create table lineage (version bigint not null primary key, stamp text not null);
-    create table lease (name text not null primary key, holder text not null, until_us bigint not null);
     create table retired_body (kind bigint not null, id bigint not null, at_us bigint not null, primary key (kind, id));
     create table identity (id text not null primary key);
     insert into identity (id) values (lower(hex(randomblob(16))));";
