@@ -5,6 +5,7 @@
 
 pub(crate) use address::{Address, AddressError};
 pub(crate) use connection::Connection;
+pub(crate) use notices::{News, Subject, Watch};
 pub(crate) use pace::Pace;
 pub(crate) use server::{Found, Need, Server};
 pub(crate) use trouble::Trouble;
@@ -15,6 +16,7 @@ mod connect;
 mod connection;
 mod drive;
 mod file;
+mod notices;
 mod pace;
 mod password;
 mod runtime;
