@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod file_names;
 mod finding;
+mod moving;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -34,6 +35,11 @@ pub use accounts::{
     SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend, StatementBatch, StatementKey, StatementQuery, TallyDays,
     TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
     WatchlistId, WatchlistIds, Watchlists,
+};
+pub use accounts::{
+    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
+    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
+    SignatureLimits, SignatureOutcome, TimedRequests,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
@@ -52,3 +58,4 @@ pub use engine::sqlite::{JobLock, seal_as_it_is};
 pub use engine::version::VersionReader;
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

@@ -6,7 +6,7 @@
 //! transaction, and each is on the disk before it is acknowledged.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::{Symbol, Timestamp};
 
@@ -40,6 +40,11 @@ pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
+pub use shared::{
+    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
+    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
+    SignatureLimits, SignatureOutcome, TimedRequests,
+};
 pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
 pub use topic_rows::{
@@ -71,6 +76,8 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod revocation;
+pub(crate) mod sealing_key;
+mod shared;
 mod sign_in_links;
 mod sign_in_links_sql;
 mod sql;
@@ -178,6 +185,8 @@ pub struct Accounts {
     reader: Mutex<Db>,
     writer: Mutex<Db>,
     path: PathBuf,
+    /// What is shared with other nodes, where there may be some.
+    shared: Option<Arc<Shared>>,
 }
 
 impl Accounts {

@@ -64,7 +64,13 @@ impl Accounts {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let reader = Db::open(&path, Role::Reader)?;
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path, shared: None })
+    }
+
+    /// Whether a store has accounts at all. Looking does not make them.
+    pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
+        let Place::Path(dir) = place.into();
+        Ok(dir.join(FILE).exists())
     }
 
     /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
@@ -84,7 +90,7 @@ impl Accounts {
         if found != known {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path, shared: None })
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it

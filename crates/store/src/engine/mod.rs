@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::Params;
+pub(crate) use params::{Params, Value};
 pub use place::Place;
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
@@ -175,6 +175,33 @@ impl Db {
             Engine::Sqlite(database) => database.run(sql.text, values),
         });
         run.map_err(self.fail(sql.what))
+    }
+
+    /// As [`Db::run`], for a statement that was put together.
+    pub(crate) fn run_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+    ) -> Result<usize, StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.run(text, values),
+        };
+        run.map_err(self.fail(what))
+    }
+
+    /// As [`Db::each`], for a statement that was put together.
+    pub(crate) fn each_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.each(text, values, &mut read),
+        };
+        run.map_err(self.fail(what))
     }
 
     /// Hands row after row to `read`, until it breaks.
