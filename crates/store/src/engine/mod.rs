@@ -22,6 +22,8 @@ pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
 mod place;
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "a store cannot be on a server yet")]
+pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
