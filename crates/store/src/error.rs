@@ -83,6 +83,10 @@ pub enum StoreError {
     WrongEncoding { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} at {place}: {source}")]
     TooOldServer { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "another process has taken over the writing to {place}: nothing of this change was stored; run this again when it has ended"
+    )]
+    LeaseLost { place: Place },
     /// The change may have been made, or not.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
@@ -146,7 +150,7 @@ impl StoreError {
 
     /// Whether the database cannot be reached, so that the same may succeed when it is there again.
     pub fn is_away(&self) -> bool {
-        false
+        matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
 
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {

@@ -218,12 +218,14 @@ impl Connection {
 
     /// Creates the schema of the pool, if it is not there. Several may try at once.
     pub(crate) fn create_schema(&self) -> Result<(), Fault> {
-        let created = self.alone("create schema", |session| {
-            session.script(&format!("create schema if not exists \"{}\"", self.server.schema()))
-        });
-        match created {
+        self.create(&format!("create schema if not exists \"{}\"", self.server.schema()))
+    }
+
+    /// Creates something "if not exists", which the server does not promise to several at once.
+    pub(super) fn create(&self, text: &str) -> Result<(), Fault> {
+        match self.alone(text, |session| session.script(text)) {
             // Somebody else was a moment faster.
-            Err(trouble) if matches!(trouble.code(), Some("23505" | "42P06")) => Ok(()),
+            Err(trouble) if matches!(trouble.code(), Some("23505" | "42P06" | "42P07")) => Ok(()),
             created => Ok(created.map(drop)?),
         }
     }

@@ -3,7 +3,7 @@
 //! Start with [`Connection`], which is what a database holds. It borrows a [`Server`]'s connections (`session.rs`): one for each statement, or
 //! one from the beginning of a transaction to its end.
 
-pub(crate) use address::{Address, AddressError};
+pub use address::{Address, AddressError};
 pub(crate) use connection::Connection;
 pub(crate) use notices::{News, Subject, Watch};
 pub(crate) use pace::Pace;
@@ -16,6 +16,7 @@ mod connect;
 mod connection;
 mod drive;
 mod file;
+mod ledger;
 mod notices;
 mod pace;
 mod password;
