@@ -5,6 +5,7 @@ use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
 use crate::candles::{nodes_sql, sql};
 use crate::count::signed;
+use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
@@ -21,6 +22,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
+    lock: &'a WriterLock,
     version: Option<i64>,
     /// The symbols that it has changed, where nodes have to be told.
     touched: Option<BTreeSet<Symbol>>,
@@ -57,9 +59,10 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(view: &'a View, has_nodes: bool) -> Batch<'a> {
+    pub(crate) fn new(view: &'a View, lock: &'a WriterLock, has_nodes: bool) -> Batch<'a> {
         let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
-        Batch { view, version: None, touched, all_at_once, ensured: BTreeSet::new(), state: State::Open }
+        let ensured = BTreeSet::new();
+        Batch { view, lock, version: None, touched, all_at_once, ensured, state: State::Open }
     }
 
     #[cfg(test)]
@@ -72,8 +75,13 @@ impl<'a> Batch<'a> {
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
         self.tell_nodes()?;
+        self.lock.extend(self.view.db())?;
         self.view.db().commit()?;
         self.state = State::Committed;
+        if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
+            // Not every server has it. Whoever is not told looks by itself.
+            self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+        }
         Ok(())
     }
 

@@ -11,6 +11,7 @@ pub use ledger::{
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use margin::Margin;
+pub(crate) use retired::sweep_all;
 pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};

@@ -1,6 +1,6 @@
 use std::io;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,12 +8,21 @@ use market::{Symbol, Timestamp};
 
 use crate::candles::copy::LocalCopy;
 use crate::candles::nearby::Nearby;
-use crate::candles::sql;
-use crate::engine::sqlite::{JobLock, Lock};
+use crate::candles::retired::sweep;
+use crate::candles::{nodes_sql, sql};
+use crate::engine::home::{self, Home, Part, prepare_on_server};
+use crate::engine::lock::{JobLock, WriterLock};
+use crate::engine::postgres::{Need, Pace};
 use crate::engine::version::{SeenVersion, VersionReader};
 use crate::engine::{Db, Place, Role, migrate, migrations};
-use crate::file_names::CANDLES as FILE;
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
+
+/// How many batches a writer begins between two looks for blocks that were replaced long ago.
+const TIDY_EVERY: u32 = 16;
+/// How often it looks at most before the first batch.
+const TIDIED_MAX: usize = 50;
+/// Versions of which the stamp is kept. A local copy that is older is begun anew.
+const STAMPS_KEPT: i64 = 100_000;
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -30,15 +39,22 @@ pub enum Access {
 #[derive(Clone, Debug)]
 pub struct Store {
     place: Place,
-    dir: PathBuf,
-    path: PathBuf,
+    home: Home,
     role: Role,
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
-    /// The local copy of a node, one for all readers of this store.
-    copy: Option<Arc<LocalCopy>>,
+    node: Option<Node>,
     /// Whether several servers use the database, which have to be told what has changed.
     has_nodes: bool,
+}
+
+/// One of several servers of a database.
+#[derive(Clone, Debug)]
+struct Node {
+    /// One for all readers of the store.
+    copy: Arc<LocalCopy>,
+    /// The shared database, for those who wait for an answer.
+    home: Home,
 }
 
 /// Bytes of the files of a store, as they are on the disk now.
@@ -54,12 +70,15 @@ pub struct FileSizes {
 impl Store {
     pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
         let place = place.into();
-        let Place::Path(dir) = place.clone();
+        let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let (path, blocks_read) = (dir.join(FILE), Arc::default());
-        let store = Store { place, path, dir, role, blocks_read, copy: None, has_nodes: false };
+        let has_nodes = home.server().is_some();
+        let store = Store { place, home, role, blocks_read: Arc::default(), node: None, has_nodes };
         match access {
-            Access::Read | Access::Look => store.reader().map(drop)?,
+            Access::Read | Access::Look => {
+                store.home.server().map(|server| home::check(server, Need::Read)).transpose()?;
+                store.reader().map(drop)?;
+            }
             Access::Write { now } => store.prepare(now)?,
         }
         Ok(store)
@@ -70,13 +89,14 @@ impl Store {
         &self.place
     }
 
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// The directory that it is, if it is one.
+    pub fn dir(&self) -> Option<&Path> {
+        self.place.path()
     }
 
-    /// The database file of the candles.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The database file of the candles, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.home.file()
     }
 
     /// The schema that a store must have to be read.
@@ -91,11 +111,12 @@ impl Store {
 
     /// A file that is not there has no bytes.
     pub fn file_sizes(&self) -> FileSizes {
-        let bytes = |name: &str| std::fs::metadata(self.dir.join(name)).map_or(0, |file| file.len());
+        let Some(dir) = self.dir() else { return FileSizes::default() };
+        let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
         let log = |name: &str| bytes(&format!("{name}-wal"));
         FileSizes {
-            candles: bytes(FILE),
-            candles_log: log(FILE),
+            candles: bytes(crate::file_names::CANDLES),
+            candles_log: log(crate::file_names::CANDLES),
             accounts: bytes(crate::file_names::ACCOUNTS),
             accounts_log: log(crate::file_names::ACCOUNTS),
         }
@@ -103,51 +124,52 @@ impl Store {
 
     /// The same store with a local copy, which its readers ask where it has what they want. See [`View`].
     pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
-        let copy = Some(Arc::new(LocalCopy::open(self.connect()?, settings)?));
-        Ok(Store { copy, ..self })
+        self.connect()?;
+        let home = Home::of(&self.place, Part::Candles, Pace::Quick)?;
+        let copy = Arc::new(LocalCopy::open(&home, settings)?);
+        Ok(Store { node: Some(Node { copy, home }), ..self })
     }
 
     /// The same store without its local copy: for changes, which must begin from the newest state.
     pub fn without_copy(&self) -> Store {
-        Store { copy: None, ..self.clone() }
+        Store { node: None, ..self.clone() }
     }
 
     /// What the local copy holds and has done, if there is one.
     pub fn copy_load(&self) -> Option<CopyLoad> {
-        self.copy.as_ref().map(|copy| copy.load())
+        self.node.as_ref().map(|node| node.copy.load())
     }
 
     /// Waits until the local copy has what it was asked for, and is up to date.
     pub fn settle_copy(&self) {
-        self.copy.iter().for_each(|copy| copy.settle());
+        self.node.iter().for_each(|node| node.copy.settle());
     }
 
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        let view = View::new(self.connect()?, self.blocks_read.clone());
-        let view = match &self.copy {
-            Some(copy) => view.with_copy(copy.clone()),
-            None => view,
+        let Some(Node { copy, home }) = &self.node else {
+            let view = View::new(self.connect()?, self.blocks_read.clone());
+            return Ok(Reader { view, seen: SeenVersion::default() });
         };
+        // Not connected: the shared database may be away, and need not be asked.
+        let view = View::new(home.open(self.role)?, self.blocks_read.clone()).with_copy(copy.clone());
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
-    /// A reading connection to the database.
+    /// A reading connection to the database, which has the right schema.
     fn connect(&self) -> Result<Db, StoreError> {
-        if !exists(&self.path)? {
-            return Err(StoreError::Absent { place: (&self.dir).into() });
-        }
-        let db = match Db::open(&self.path, self.role) {
+        self.must_exist()?;
+        let db = match self.home.open(self.role) {
             // The creation of the store was interrupted.
-            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: (&self.dir).into() }),
+            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: self.place.clone() }),
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => Ok(db),
             // The same, a little later.
-            0 => Err(StoreError::Absent { place: (&self.dir).into() }),
+            0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
-                place: (&self.path).into(),
+                place: self.home.place(),
                 found,
                 known: migrations::known(migrations::ALL),
             }),
@@ -162,34 +184,55 @@ impl Store {
 
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
     pub fn writer(&self) -> Result<Writer, StoreError> {
-        if !exists(&self.path)? {
-            return Err(StoreError::Absent { place: (&self.dir).into() });
-        }
-        let lock = Lock::take(&self.dir)?;
-        let db = Db::open(&self.path, Role::Writer)?;
+        self.must_exist()?;
+        let lock = self.lock()?;
+        let db = self.home.open(Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
-            return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
+            return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
         let view = View::new(db, self.blocks_read.clone());
-        Ok(Writer { view, has_nodes: self.has_nodes, _lock: lock })
+        let writer = Writer { view, has_nodes: self.has_nodes, begun: 0, lock };
+        if writer.view.db().is_remote() {
+            writer.tidy()?;
+        }
+        Ok(writer)
     }
 
     /// The right to do background work that changes this store, unless another process has it.
     pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
-        JobLock::try_take(&self.dir)
+        match &self.home {
+            Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
+            Home::Server(server) => JobLock::of_server(server),
+        }
+    }
+
+    fn lock(&self) -> Result<WriterLock, StoreError> {
+        match (&self.home, self.dir()) {
+            (Home::Server(server), _) => WriterLock::of_server(server),
+            (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
+            (Home::File(_), None) => Err(StoreError::Absent { place: self.place.clone() }),
+        }
+    }
+
+    fn must_exist(&self) -> Result<(), StoreError> {
+        match self.home.file().map(exists).transpose()? {
+            Some(false) => Err(StoreError::Absent { place: self.place.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// A connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        match &self.copy {
-            Some(copy) => Ok(VersionReader::of_copy(copy.clone())),
-            None => VersionReader::open(&self.path),
+        match &self.node {
+            Some(node) => Ok(VersionReader::of_copy(node.copy.clone())),
+            None => VersionReader::open(&self.home),
         }
     }
 
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.home.server().map(|server| home::check(server, Need::Write)).transpose()?;
         let current = match self.reader() {
             Ok(_) => true,
             Err(StoreError::Absent { .. } | StoreError::Outdated { .. }) => false,
@@ -198,10 +241,12 @@ impl Store {
         if current {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.dir)
-            .map_err(|source| StoreError::io("create the directory", &self.dir, source))?;
-        let _lock = Lock::take(&self.dir)?;
-        migrate::migrate(&Db::open(&self.path, Role::Writer)?, migrations::ALL, now)
+        let Some(dir) = self.dir() else {
+            return prepare_on_server(&self.place, Part::Candles, Pace::Usual, now).map(drop);
+        };
+        std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
+        let _lock = WriterLock::of_directory(dir)?;
+        migrate::migrate(&self.home.open(Role::Writer)?, migrations::ALL, now)
     }
 }
 
@@ -304,8 +349,10 @@ impl Drop for Snapshot<'_> {
 pub struct Writer {
     view: View,
     has_nodes: bool,
+    /// Batches so far.
+    begun: u32,
     // After the view: the connection is closed before the lock is given up.
-    _lock: Lock,
+    lock: WriterLock,
 }
 
 impl Drop for Writer {
@@ -319,8 +366,39 @@ impl Drop for Writer {
 impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
-        self.view.db().begin_write()?;
-        Ok(Batch::new(&self.view, self.has_nodes))
+        let db = self.view.db();
+        db.begin_write()?;
+        self.begun = self.begun.wrapping_add(1);
+        let sweep = || match db.is_remote() && self.begun.is_multiple_of(TIDY_EVERY) {
+            true => sweep(db).map(drop),
+            false => Ok(()),
+        };
+        if let Err(error) = self.lock.fence(db).and_then(|()| sweep()) {
+            db.rollback().ok();
+            return Err(error);
+        }
+        Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
+    }
+
+    /// Removes what servers of the database have had long enough.
+    fn tidy(&self) -> Result<(), StoreError> {
+        let db = self.view.db();
+        for _ in 0..TIDIED_MAX {
+            db.begin_write()?;
+            let tidied = self.lock.fence(db).and_then(|()| {
+                let version = self.view.version()?;
+                db.run(nodes_sql::FORGET_STAMPS, [version.saturating_sub(STAMPS_KEPT)])?;
+                let has_more = sweep(db)?;
+                self.lock.extend(db)?;
+                Ok(has_more)
+            });
+            let has_more = tidied.inspect_err(|_| drop(db.rollback()))?;
+            db.commit()?;
+            if !has_more {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

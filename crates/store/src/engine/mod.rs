@@ -6,10 +6,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use fault::Fault;
 pub(crate) use params::{Params, ToValue, Value};
 pub use place::Place;
+pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
 
@@ -18,10 +20,14 @@ use migrate::Owner;
 use migrations::Dialect;
 
 mod fault;
+pub(crate) mod home;
+mod lease;
+pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
 mod place;
+pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
@@ -52,6 +58,7 @@ pub(crate) struct Db {
 #[derive(Debug)]
 enum Engine {
     Sqlite(sqlite::Database),
+    Postgres(postgres::Connection),
 }
 
 impl Db {
@@ -60,6 +67,12 @@ impl Db {
         let place = Place::from(path);
         let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
         Ok(Db { place, engine })
+    }
+
+    /// A database on a server. Nothing is connected before the first statement.
+    pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
+        let place = Place::from(server.address());
+        Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
     /// Where it is, for people.
@@ -71,12 +84,21 @@ impl Db {
     pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
+            Engine::Postgres(_) => None,
         }
     }
 
     /// Whether statements go over a network.
     pub(crate) fn is_remote(&self) -> bool {
         self.sqlite().is_none()
+    }
+
+    /// Where its changes are told, if they can be.
+    pub(crate) fn channel(&self) -> Option<&str> {
+        match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(connection) => Some(connection.server().schema()),
+        }
     }
 
     /// Whether the database notes how many rows its tables have, so that one that is missing is missed.
@@ -94,6 +116,7 @@ impl Db {
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
+            Engine::Postgres(_) => Ok(None),
         };
         mark.map_err(self.fail("look for changes"))
     }
@@ -101,6 +124,7 @@ impl Db {
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.engine {
             Engine::Sqlite(_) => Dialect::Sqlite,
+            Engine::Postgres(_) => Dialect::Postgres,
         }
     }
 
@@ -108,14 +132,25 @@ impl Db {
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
+            Engine::Postgres(connection) => connection.owner(),
         };
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Makes it ours, and gives it the ledger of migrations.
+    /// Makes what has to be there before the transaction of a migration can begin.
+    pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
+        let made = match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(connection) => connection.make_ledger(),
+        };
+        made.map_err(self.fail("create the tables"))
+    }
+
+    /// Makes it ours, gives it the ledger of migrations, and lets nobody else migrate before the transaction has ended.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
+            Engine::Postgres(connection) => connection.lock_ledger(),
         };
         marked.map_err(self.fail("mark the database"))
     }
@@ -127,6 +162,7 @@ impl Db {
                 sqlite::seal_check::refuse_broken_seals(database)?;
                 database.detach_seals()
             }
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -134,6 +170,7 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(database) if done => database.seal_all(),
             Engine::Sqlite(database) => database.attach_seals(),
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -141,6 +178,7 @@ impl Db {
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
+            Engine::Postgres(connection) => connection.begin(false),
         };
         begun.map_err(self.fail("begin reading"))
     }
@@ -148,6 +186,7 @@ impl Db {
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(true),
+            Engine::Postgres(connection) => connection.begin(true),
         };
         begun.map_err(self.fail("begin writing"))
     }
@@ -156,6 +195,7 @@ impl Db {
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let committed = match &self.engine {
             Engine::Sqlite(database) => database.commit(),
+            Engine::Postgres(connection) => connection.commit(),
         };
         committed.map_err(self.fail("commit"))
     }
@@ -163,6 +203,7 @@ impl Db {
     pub(crate) fn rollback(&self) -> Result<(), StoreError> {
         let rolled_back = match &self.engine {
             Engine::Sqlite(database) => database.rollback(),
+            Engine::Postgres(connection) => connection.rollback(),
         };
         rolled_back.map_err(self.fail("roll back"))
     }
@@ -171,6 +212,7 @@ impl Db {
     pub(crate) fn in_transaction(&self) -> bool {
         match &self.engine {
             Engine::Sqlite(database) => database.in_transaction(),
+            Engine::Postgres(connection) => connection.in_transaction(),
         }
     }
 
@@ -178,6 +220,7 @@ impl Db {
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
+            Engine::Postgres(connection) => connection.run(sql.for_postgres(), values),
         });
         run.map_err(self.fail(sql.what))
     }
@@ -188,7 +231,16 @@ impl Db {
         sql: Sql,
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
     ) -> Result<(), StoreError> {
-        rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop))
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop)),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                connection.run_all(sql.for_postgres(), &rows).map(drop).map_err(self.fail(sql.what))
+            }
+        }
     }
 
     /// Asks a question once for each row of values, and hands what is found to `read` with the number of its row.
@@ -198,9 +250,20 @@ impl Db {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
         mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
     ) -> Result<(), StoreError> {
-        rows.into_iter().enumerate().try_for_each(|(number, row)| {
-            self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
-        })
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().enumerate().try_for_each(|(number, row)| {
+                self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
+            }),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                let mut read =
+                    |number: usize, row: &Row<'_>| read(number, row).map(|()| ControlFlow::Continue(()));
+                connection.each_of_all(sql.for_postgres(), &rows, &mut read).map_err(self.fail(sql.what))
+            }
+        }
     }
 
     /// As [`Db::run`], for a statement that was put together.
@@ -212,6 +275,7 @@ impl Db {
     ) -> Result<usize, StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.run(text, values),
+            Engine::Postgres(connection) => connection.run(text, values),
         };
         run.map_err(self.fail(what))
     }
@@ -226,6 +290,7 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.each(text, values, &mut read),
+            Engine::Postgres(connection) => connection.each(text, values, &mut read),
         };
         run.map_err(self.fail(what))
     }
@@ -239,6 +304,7 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
+            Engine::Postgres(connection) => connection.each(sql.for_postgres(), values, &mut read),
         });
         run.map_err(self.fail(sql.what))
     }
@@ -285,6 +351,7 @@ impl Db {
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
+            Engine::Postgres(connection) => connection.script(text),
         };
         run.map_err(self.fail(what))
     }
@@ -298,6 +365,7 @@ impl Db {
     ) -> Result<ControlFlow<()>, StoreError> {
         match (&mut self.engine, &from.engine) {
             (Engine::Sqlite(to), Engine::Sqlite(from)) => to.fill_from(what, from, watch),
+            _ => Err(StoreError::unfit("a copy of pages", "only files have pages that can be copied")),
         }
     }
 
@@ -315,6 +383,8 @@ impl Db {
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
+            // A server has checksums of its pages, and lets no row point at nothing.
+            Engine::Postgres(_) => Ok(Vec::new()),
         };
         found.map_err(self.fail("check the pages"))
     }

@@ -1,8 +1,8 @@
 //! The version of a database, read again only when something has been committed to it.
 
-use std::path::Path;
 use std::sync::Arc;
 
+use super::home::Home;
 use super::{Db, Role};
 use crate::StoreError;
 use crate::candles::{LocalCopy, sql};
@@ -39,8 +39,8 @@ enum Source {
 }
 
 impl VersionReader {
-    pub(crate) fn open(path: &Path) -> Result<VersionReader, StoreError> {
-        let (db, seen) = (Db::open(path, Role::Reader)?, SeenVersion::default());
+    pub(crate) fn open(home: &Home) -> Result<VersionReader, StoreError> {
+        let (db, seen) = (home.open(Role::Reader)?, SeenVersion::default());
         Ok(VersionReader(Source::Database { db, seen }))
     }
 

@@ -35,6 +35,8 @@ pub(crate) use file::BodyOf;
 pub(crate) use held::Mark;
 
 use crate::StoreError;
+use crate::engine::home::Home;
+use crate::engine::postgres::{News, Server, Subject, Watch};
 use crate::engine::{Db, Role};
 use file::LocalFile;
 #[cfg(test)]
@@ -48,6 +50,9 @@ use worker::Worker;
 const POLL: Duration = Duration::from_millis(500);
 /// A look that has not come back for so long is one that failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
+/// The same where a change is told, so that it is only for connections that broke unnoticed.
+const WATCHED: Duration = Duration::from_secs(5);
+const THREAD: &str = "start a thread for the copy in";
 /// The folder of the copy within that of the cache.
 const FOLDER: &str = "candles";
 
@@ -99,6 +104,7 @@ pub struct CopyLoad {
 /// The local copy of one store in this process.
 pub(crate) struct LocalCopy {
     shared: Arc<Shared>,
+    _watch: Option<Watch>,
     thread: Option<JoinHandle<()>>,
     // After the thread, which writes until it has ended.
     _lock: DirectoryLock,
@@ -151,16 +157,17 @@ impl Drop for LocalCopy {
 
 impl LocalCopy {
     /// Opens the copy of a database, or begins one. On return it is up to date.
-    pub(crate) fn open(far: Db, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
+    pub(crate) fn open(far: &Home, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
         let lock = DirectoryLock::take(&settings.dir)?;
         let dir = settings.dir.join(FOLDER);
         lock::make_private(&dir)?;
         let shared = Arc::new(Shared::new(dir, settings));
-        let worker = Worker::open(shared.clone(), far)?;
+        let worker = Worker::open(shared.clone(), far.open(Role::Reader)?)?;
+        let watch = far.server().map(|server| watch(server, shared.clone())).transpose();
+        let watch = watch.map_err(|source| StoreError::io(THREAD, &settings.dir, source))?;
         let thread = std::thread::Builder::new().name("copy".to_owned()).spawn(|| worker.run());
-        let thread = thread
-            .map_err(|source| StoreError::io("start the thread of the copy in", &settings.dir, source))?;
-        Ok(LocalCopy { shared, thread: Some(thread), _lock: lock })
+        let thread = thread.map_err(|source| StoreError::io(THREAD, &settings.dir, source))?;
+        Ok(LocalCopy { shared, _watch: watch, thread: Some(thread), _lock: lock })
     }
 
     /// The number of the file, which changes when it is begun anew.
@@ -239,11 +246,6 @@ impl LocalCopy {
         self.shared.queue.damaged(number);
     }
 
-    /// To be called when the shared database is said to have changed.
-    pub(crate) fn look(&self) {
-        self.shared.queue.look();
-    }
-
     pub(crate) fn count_hit(&self) {
         self.shared.hits.fetch_add(1, Ordering::Relaxed);
     }
@@ -279,6 +281,16 @@ impl LocalCopy {
             last_error: shared.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
+}
+
+/// Hears of changes of the shared database, where it tells of them.
+fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
+    let channels = vec![server.schema().to_owned()];
+    let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: WATCHED };
+    Watch::start(server.clone(), subject, move |news| match news {
+        News::Number(_) | News::Notice { .. } | News::Listening => shared.queue.look(),
+        News::Away(_) => {}
+    })
 }
 
 impl Shared {
