@@ -45,4 +45,6 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod nodes;
 mod same_names;
+mod wire;
