@@ -70,7 +70,7 @@ pub use market_clock::{CannotStep, ClockSpeed, MarketClock, MarketTime};
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
-pub use settings::{EXPOSURE_ADVICE, Settings};
+pub use settings::{EXPOSURE_ADVICE, NodeSettings, Settings};
 pub use sign_in_links::SignInLinks;
 pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};

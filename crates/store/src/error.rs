@@ -62,6 +62,9 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
+    /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
+    #[error("cannot {what} without waiting for the database")]
+    Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
     Engine { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} {}", place)]
@@ -92,6 +95,7 @@ impl StoreError {
                     Kind::Disk => StoreError::Disk { what, place, source },
                     Kind::Denied => StoreError::Denied { what, place, source },
                     Kind::Locked => StoreError::Locked { what, place, source },
+                    Kind::Waits => StoreError::Waits { what },
                     Kind::Other => StoreError::Engine { what, place, source },
                 }
             }
@@ -114,6 +118,11 @@ impl StoreError {
     /// Whether the database cannot be reached, so that the same may succeed when it is there again.
     pub fn is_away(&self) -> bool {
         false
+    }
+
+    /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
+    pub fn would_wait(&self) -> bool {
+        matches!(self, StoreError::Waits { .. })
     }
 
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {

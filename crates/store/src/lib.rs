@@ -52,8 +52,8 @@ pub use candles::{
     Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes,
     TradeSource, TradedSymbol, View, Writer, era,
 };
-pub use engine::Place;
 pub use engine::sqlite::{JobLock, seal_as_it_is};
 pub use engine::version::VersionReader;
+pub use engine::{Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};

@@ -12,6 +12,7 @@ pub(crate) use params::{Params, Value};
 pub use place::Place;
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
+pub use waiting::without_waiting;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
@@ -29,6 +30,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
+mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {

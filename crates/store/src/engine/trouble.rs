@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Denied,
     Disk,
     Locked,
+    /// It would have to be waited for, and this thread must not.
+    Waits,
     Other,
 }
 
