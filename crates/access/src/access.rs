@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -133,27 +132,7 @@ pub struct Created {
 }
 
 impl Access {
-    /// Opens the accounts in the directory of a store, and creates database and key file where there are none.
-    pub fn open(dir: &Path, now: Timestamp) -> Result<Access, AccessError> {
-        let accounts = Accounts::open(dir, now)?;
-        let keys = match Keys::load(dir)? {
-            Some(keys) => keys,
-            None if accounts.is_empty()? => Keys::create(dir)?,
-            // A new key would open none of the secrets there are. But first look again: another process may have made
-            // the key and an account a moment ago.
-            None => Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?,
-        };
-        Access::of(accounts, keys)
-    }
-
-    /// Opens accounts and key file to look at them: nothing is created or brought forward, and every change is refused.
-    pub fn look_at(dir: &Path) -> Result<Access, AccessError> {
-        let accounts = Accounts::look(dir)?;
-        let keys = Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?;
-        Access::of(accounts, keys)
-    }
-
-    fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
+    pub(crate) fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         let instance = random::<16>()?;
         if let Some(shared) = accounts.shared() {
             shared.join(NodeId(instance));

@@ -44,6 +44,7 @@ mod moment;
 mod month;
 mod net;
 mod oauth;
+mod opening;
 mod otp;
 mod password;
 mod password_link;
@@ -103,6 +104,7 @@ pub use oauth::{
     OAuthError, POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
     Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
 };
+pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -91,6 +92,8 @@ pub(crate) struct Core {
     pub(crate) community: Community,
     /// Files that are sent to be imported.
     pub(crate) intake: Intake,
+    /// The folder for files of this server: that of the store, or of its cache where the store is on another machine.
+    folder: PathBuf,
     /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
@@ -135,6 +138,7 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
+            folder: store.dir().to_owned(),
             intake: Intake::new(store.clone(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
@@ -172,6 +176,19 @@ impl Core {
             unsent: Unsent::new(limits.unsent_bytes),
             ..self
         }
+    }
+
+    /// The same with another folder for files, where the store has none of its own.
+    pub(crate) fn with_folder(self, folder: &Path) -> Core {
+        if self.store.place().path().is_some() {
+            return self;
+        }
+        Core { folder: folder.to_owned(), intake: self.intake.in_folder(folder), ..self }
+    }
+
+    /// The folder for files of this server.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The same with other tables of ticks, fees and settlement days.

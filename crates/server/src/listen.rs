@@ -128,6 +128,9 @@ impl Server {
         let access = access.with_pkce(settings.pkce).with_grace(settings.node.grace);
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
+        if let Some(folder) = &settings.node.cache {
+            core = core.with_folder(folder);
+        }
         if let Some(tables) = &settings.tables {
             core = core.with_tables(tables.clone());
         }

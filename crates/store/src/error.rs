@@ -34,6 +34,11 @@ pub enum StoreError {
     #[error("{} is not a store of this program: name another directory", place)]
     Foreign { place: Place },
     #[error(
+        "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
+         {place} and begin anew"
+    )]
+    HalfMoved { place: Place, from: String },
+    #[error(
         "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
          run this as the owner of the file",
         place

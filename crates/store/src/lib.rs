@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod file_names;
 mod finding;
+mod moving;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -57,3 +58,4 @@ pub use engine::version::VersionReader;
 pub use engine::{Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

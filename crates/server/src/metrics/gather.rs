@@ -259,7 +259,7 @@ fn store(site: &Site, text: &mut Text) {
     ] {
         text.sample(&[("file", file)], bytes);
     }
-    let disk = disk(site.core.store.dir());
+    let disk = disk(site.core.folder());
     one(
         text,
         "chandler_disk_free_bytes",

@@ -76,6 +76,7 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod revocation;
+pub(crate) mod sealing_key;
 mod shared;
 mod sign_in_links;
 mod sign_in_links_sql;

@@ -67,6 +67,12 @@ impl Accounts {
         Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path, shared: None })
     }
 
+    /// Whether a store has accounts at all. Looking does not make them.
+    pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
+        let Place::Path(dir) = place.into();
+        Ok(dir.join(FILE).exists())
+    }
+
     /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
     pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
         let Place::Path(dir) = place.into();

@@ -27,6 +27,7 @@ pub enum Access {
 /// A directory that holds the database. Cheap to keep; readers and writers are opened from it.
 #[derive(Clone, Debug)]
 pub struct Store {
+    place: Place,
     dir: PathBuf,
     path: PathBuf,
     role: Role,
@@ -46,14 +47,20 @@ pub struct FileSizes {
 
 impl Store {
     pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
-        let Place::Path(dir) = place.into();
+        let place = place.into();
+        let Place::Path(dir) = place.clone();
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let store = Store { path: dir.join(FILE), dir, role, blocks_read: Arc::default() };
+        let store = Store { place, path: dir.join(FILE), dir, role, blocks_read: Arc::default() };
         match access {
             Access::Read | Access::Look => store.reader().map(drop)?,
             Access::Write { now } => store.prepare(now)?,
         }
         Ok(store)
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     pub fn dir(&self) -> &Path {

@@ -177,6 +177,33 @@ impl Db {
         run.map_err(self.fail(sql.what))
     }
 
+    /// As [`Db::run`], for a statement that was put together.
+    pub(crate) fn run_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+    ) -> Result<usize, StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.run(text, values),
+        };
+        run.map_err(self.fail(what))
+    }
+
+    /// As [`Db::each`], for a statement that was put together.
+    pub(crate) fn each_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.each(text, values, &mut read),
+        };
+        run.map_err(self.fail(what))
+    }
+
     /// Hands row after row to `read`, until it breaks.
     pub(crate) fn each(
         &self,
