@@ -71,6 +71,8 @@ pub(crate) struct Core {
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The address that serves every region, as it is named to an account that came to a listener of another region.
     pub(crate) serves_all_at: String,
+    /// What this server is called among the nodes of a database.
+    pub(crate) node_name: String,
     /// Where history begins for accounts without floors of their own.
     pub(crate) floors: FloorTable,
     /// Which share of the turnover large and medium trades make.
@@ -149,6 +151,7 @@ impl Core {
             seen: Glance::default(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
+            node_name: String::new(),
             floors: FloorTable::PUBLISHED,
             class_shares: ClassShares::default(),
             limits,

@@ -67,6 +67,7 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
+<<<<<<< HEAD
     /// The database cannot be reached, or the connection to it broke before anything was changed.
     #[error("cannot {what}: {source}")]
     Away { what: &'static str, place: Place, source: Cause },
@@ -90,6 +91,11 @@ pub enum StoreError {
     /// The change may have been made, or not.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
+=======
+    /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
+    #[error("cannot {what} without waiting for the database")]
+    Waits { what: &'static str },
+>>>>>>> w/shared
     #[error("cannot {what} in {}", place)]
     Engine { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} {}", place)]
@@ -120,6 +126,7 @@ impl StoreError {
                     Kind::Disk => StoreError::Disk { what, place, source },
                     Kind::Denied => StoreError::Denied { what, place, source },
                     Kind::Locked => StoreError::Locked { what, place, source },
+<<<<<<< HEAD
                     Kind::Unfit => StoreError::unfit(what, source.to_string()),
                     Kind::Away => StoreError::Away { what, place, source },
                     Kind::Refused => StoreError::Refused { what, place, source },
@@ -129,6 +136,9 @@ impl StoreError {
                     Kind::WrongEncoding => StoreError::WrongEncoding { what, place, source },
                     Kind::TooOldServer => StoreError::TooOldServer { what, place, source },
                     Kind::Unknown => StoreError::Unknown { what, place, source },
+=======
+                    Kind::Waits => StoreError::Waits { what },
+>>>>>>> w/shared
                     Kind::Other => StoreError::Engine { what, place, source },
                 }
             }
@@ -151,6 +161,11 @@ impl StoreError {
     /// Whether the database cannot be reached, so that the same may succeed when it is there again.
     pub fn is_away(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
+    }
+
+    /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
+    pub fn would_wait(&self) -> bool {
+        matches!(self, StoreError::Waits { .. })
     }
 
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {

@@ -14,6 +14,7 @@ pub use place::Place;
 pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
+pub use waiting::without_waiting;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
@@ -35,6 +36,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
+mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
