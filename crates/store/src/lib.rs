@@ -53,9 +53,10 @@ pub use candles::{
     Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes,
     TradeSource, TradedSymbol, View, Writer, era,
 };
-pub use engine::Place;
-pub use engine::sqlite::{JobLock, seal_as_it_is};
+pub use engine::lock::JobLock;
+pub use engine::sqlite::seal_as_it_is;
 pub use engine::version::VersionReader;
+pub use engine::{Address, AddressError, Place};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

@@ -5,19 +5,21 @@
 //! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
 //! transaction, and each is on the disk before it is acknowledged.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
 use crate::candles::sql as common_sql;
 use crate::count::small;
+use crate::engine::home::Home;
 use crate::engine::version::VersionReader;
 use crate::engine::{Db, Fault, Row, Sql};
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use connections::{Connections, Held};
 use gate::Gate;
 pub use id::AccountId;
 pub(crate) use journal::next_era;
@@ -56,6 +58,7 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 
 mod audit;
 mod audit_sql;
+mod connections;
 mod expiry;
 mod gate;
 mod id;
@@ -182,16 +185,16 @@ pub enum Spend {
 /// `accounts.db`, open for reading and writing. Shared between threads: questions do not wait for charges.
 #[derive(Debug)]
 pub struct Accounts {
-    reader: Mutex<Db>,
-    writer: Mutex<Db>,
-    path: PathBuf,
+    connections: Connections,
+    home: Home,
     /// What is shared with other nodes, where there may be some.
     shared: Option<Arc<Shared>>,
 }
 
 impl Accounts {
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.home.file()
     }
 
     /// A number that rises with every change to an account or a credential, by any process. Usage does not raise it. Reading it
@@ -202,7 +205,7 @@ impl Accounts {
 
     /// A connection for polling [`Accounts::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        VersionReader::open(&self.path)
+        VersionReader::open(&self.home)
     }
 
     /// Every account, oldest first.
@@ -420,9 +423,8 @@ impl Accounts {
         })
     }
 
-    // A panic in a question or a change leaves nothing half done in the connection, so poison is no reason to stop.
-    pub(crate) fn read(&self) -> MutexGuard<'_, Db> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn read(&self) -> Held<'_> {
+        self.connections.read()
     }
 
     fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -448,7 +450,7 @@ impl Accounts {
         gate: Gate<'_>,
         work: impl FnOnce(&Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let db = self.connections.write();
         db.begin_write()?;
         let open = Open { db: &db };
         gate.pass(&db)?;

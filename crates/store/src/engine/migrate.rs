@@ -79,6 +79,9 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
 
 /// Brings a database to the newest version, all steps or none.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
+    // What is another program's is refused before anything is written to it.
+    schema(db, migrations)?;
+    db.make_ledger()?;
     db.begin_write()?;
     let done = steps(db, migrations, now).and_then(|()| db.commit());
     if done.is_err() {
@@ -89,7 +92,6 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 }
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    // What is another program's is refused before anything is written to it.
     schema(db, migrations)?;
     db.mark_as_ours()?;
     // Read again, now that no other process can be at it: one may have been quicker.

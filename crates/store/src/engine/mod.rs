@@ -6,10 +6,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use fault::Fault;
 pub(crate) use params::{Params, Value};
 pub use place::Place;
+pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
 
@@ -18,10 +20,14 @@ use migrate::Owner;
 use migrations::Dialect;
 
 mod fault;
+pub(crate) mod home;
+mod lease;
+pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
 mod place;
+pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
@@ -50,6 +56,7 @@ pub(crate) struct Db {
 #[derive(Debug)]
 enum Engine {
     Sqlite(sqlite::Database),
+    Postgres(postgres::Connection),
 }
 
 impl Db {
@@ -58,6 +65,12 @@ impl Db {
         let place = Place::from(path);
         let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
         Ok(Db { place, engine })
+    }
+
+    /// A database on a server. Nothing is connected before the first statement.
+    pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
+        let place = Place::from(server.address());
+        Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
     /// Where it is, for people.
@@ -69,6 +82,7 @@ impl Db {
     pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
+            Engine::Postgres(_) => None,
         }
     }
 
@@ -87,6 +101,7 @@ impl Db {
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
+            Engine::Postgres(_) => Ok(None),
         };
         mark.map_err(self.fail("look for changes"))
     }
@@ -94,6 +109,7 @@ impl Db {
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.engine {
             Engine::Sqlite(_) => Dialect::Sqlite,
+            Engine::Postgres(_) => Dialect::Postgres,
         }
     }
 
@@ -101,14 +117,25 @@ impl Db {
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
+            Engine::Postgres(connection) => connection.owner(),
         };
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Makes it ours, and gives it the ledger of migrations.
+    /// Makes what has to be there before the transaction of a migration can begin.
+    pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
+        let made = match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(connection) => connection.make_ledger(),
+        };
+        made.map_err(self.fail("create the tables"))
+    }
+
+    /// Makes it ours, gives it the ledger of migrations, and lets nobody else migrate before the transaction has ended.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
+            Engine::Postgres(connection) => connection.lock_ledger(),
         };
         marked.map_err(self.fail("mark the database"))
     }
@@ -120,6 +147,7 @@ impl Db {
                 sqlite::seal_check::refuse_broken_seals(database)?;
                 database.detach_seals()
             }
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -127,6 +155,7 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(database) if done => database.seal_all(),
             Engine::Sqlite(database) => database.attach_seals(),
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -134,6 +163,7 @@ impl Db {
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
+            Engine::Postgres(connection) => connection.begin(false),
         };
         begun.map_err(self.fail("begin reading"))
     }
@@ -141,6 +171,7 @@ impl Db {
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(true),
+            Engine::Postgres(connection) => connection.begin(true),
         };
         begun.map_err(self.fail("begin writing"))
     }
@@ -149,6 +180,7 @@ impl Db {
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let committed = match &self.engine {
             Engine::Sqlite(database) => database.commit(),
+            Engine::Postgres(connection) => connection.commit(),
         };
         committed.map_err(self.fail("commit"))
     }
@@ -156,6 +188,7 @@ impl Db {
     pub(crate) fn rollback(&self) -> Result<(), StoreError> {
         let rolled_back = match &self.engine {
             Engine::Sqlite(database) => database.rollback(),
+            Engine::Postgres(connection) => connection.rollback(),
         };
         rolled_back.map_err(self.fail("roll back"))
     }
@@ -164,6 +197,7 @@ impl Db {
     pub(crate) fn in_transaction(&self) -> bool {
         match &self.engine {
             Engine::Sqlite(database) => database.in_transaction(),
+            Engine::Postgres(connection) => connection.in_transaction(),
         }
     }
 
@@ -171,6 +205,7 @@ impl Db {
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
+            Engine::Postgres(connection) => connection.run(sql.for_postgres(), values),
         });
         run.map_err(self.fail(sql.what))
     }
@@ -184,6 +219,7 @@ impl Db {
     ) -> Result<usize, StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.run(text, values),
+            Engine::Postgres(connection) => connection.run(text, values),
         };
         run.map_err(self.fail(what))
     }
@@ -198,6 +234,7 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.each(text, values, &mut read),
+            Engine::Postgres(connection) => connection.each(text, values, &mut read),
         };
         run.map_err(self.fail(what))
     }
@@ -211,6 +248,7 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
+            Engine::Postgres(connection) => connection.each(sql.for_postgres(), values, &mut read),
         });
         run.map_err(self.fail(sql.what))
     }
@@ -257,6 +295,7 @@ impl Db {
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
+            Engine::Postgres(connection) => connection.script(text),
         };
         run.map_err(self.fail(what))
     }
@@ -270,6 +309,7 @@ impl Db {
     ) -> Result<ControlFlow<()>, StoreError> {
         match (&mut self.engine, &from.engine) {
             (Engine::Sqlite(to), Engine::Sqlite(from)) => to.fill_from(what, from, watch),
+            _ => Err(StoreError::unfit("a copy of pages", "only files have pages that can be copied")),
         }
     }
 
@@ -287,6 +327,8 @@ impl Db {
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
+            // A server has checksums of its pages, and lets no row point at nothing.
+            Engine::Postgres(_) => Ok(Vec::new()),
         };
         found.map_err(self.fail("check the pages"))
     }

@@ -1,17 +1,18 @@
 //! Both ends of a move, opened and kept from others: the source, of which nothing is changed, and the target, which is marked until all
 //! is there.
 
-use std::path::Path;
-
 use market::Timestamp;
 
 use super::mark::{self, Mark};
 use super::tables::{self, SEEDED};
 use super::{MoveError, rows};
 use crate::candles::sql as common_sql;
+use crate::engine::home::{self, Home};
+use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrate::{self, Owner};
 use crate::engine::migrations::{self, Migration};
-use crate::engine::sqlite::{JobLock, Lock, is_emptied};
+use crate::engine::postgres::{Need, Pace};
+use crate::engine::sqlite::is_emptied;
 use crate::engine::{Db, Place, Role, Sql};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
@@ -47,15 +48,25 @@ pub(super) struct Target {
 /// Keeps other imports away.
 #[derive(Debug)]
 struct Guard {
-    _lock: Lock,
+    _lock: WriterLock,
 }
 
 impl Guard {
     /// Refused while a server runs there.
     fn take(place: &Place) -> Result<Guard, MoveError> {
-        let Place::Path(dir) = place;
-        match JobLock::try_take(dir)? {
-            Some(_) => Ok(Guard { _lock: Lock::take(dir)? }),
+        let home = Home::of(place, home::Part::Candles, Pace::Long)?;
+        let jobs = match (&home, place.path()) {
+            (Home::Server(server), _) => JobLock::of_server(server)?,
+            (Home::File(_), Some(dir)) => JobLock::of_directory(dir)?,
+            (Home::File(_), None) => None,
+        };
+        let lock = || match (&home, place.path()) {
+            (Home::Server(server), _) => WriterLock::of_server(server),
+            (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
+            (Home::File(_), None) => Err(StoreError::Absent { place: place.clone() }),
+        };
+        match jobs {
+            Some(_) => Ok(Guard { _lock: lock()? }),
             None => Err(MoveError::InUse { place: place.clone(), by: "a server".to_owned() }),
         }
     }
@@ -126,8 +137,7 @@ fn versions(candles: &Db, accounts: Option<&Db>) -> Result<Versions, StoreError>
 
 /// One of the databases of a store, to write to it, whatever its ledger says.
 fn open(place: &Place, part: Part) -> Result<Db, StoreError> {
-    let Place::Path(dir) = place;
-    Db::open(&dir.join(part.file_name()), Role::Writer)
+    Home::of(place, part_of(part), Pace::Long)?.open(Role::Writer)
 }
 
 /// What is at the target of a move.
@@ -140,12 +150,12 @@ enum Found {
 }
 
 fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
-    let Place::Path(dir) = place;
-    let path = dir.join(part.file_name());
-    if !Path::exists(&path) || is_emptied(&path) {
+    let home = Home::of(place, part_of(part), Pace::Long)?;
+    if home.file().is_some_and(|path| !path.exists() || is_emptied(path)) {
         return Ok(Found::Nothing);
     }
-    let db = Db::open(&path, Role::Onlooker)?;
+    home.server().map(|server| home::check(server, Need::Write)).transpose()?;
+    let db = home.open(Role::Onlooker)?;
     match db.owner()? {
         Owner::Nobody => return Ok(Found::Nothing),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.place().clone() }),
@@ -157,6 +167,13 @@ fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
     match migrate::schema(&db, steps(part))? {
         0 => Ok(Found::Nothing),
         _ => Ok(if is_empty(&db)? { Found::Empty } else { Found::Something }),
+    }
+}
+
+fn part_of(part: Part) -> home::Part {
+    match part {
+        Part::Candles => home::Part::Candles,
+        Part::Accounts | Part::Key => home::Part::Accounts,
     }
 }
 
