@@ -25,6 +25,8 @@ mod journals;
 mod ledger;
 #[path = "../suite/margins.rs"]
 mod margins;
+#[path = "../suite/moving.rs"]
+mod moving;
 #[path = "../suite/opening.rs"]
 mod opening;
 #[path = "../suite/password_links.rs"]
