@@ -138,7 +138,8 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
-            folder: store.dir().to_owned(),
+            // A store that has none of its own is given one by `with_folder`.
+            folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
             intake: Intake::new(store.clone(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
