@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use access::AuditFilter;
+use access::{AuditFilter, Reached};
 use market::Market;
 
 use super::text::{Kind, Text};
@@ -20,8 +20,10 @@ pub(crate) fn exposition(site: &Site) -> String {
     requests(&site.core.metrics, &mut text);
     connections(site, &mut text);
     limits(site, &mut text);
+    nodes(site, &mut text);
     people(site, &mut text);
     cache(site, &mut text);
+    copy(site, &mut text);
     store(site, &mut text);
     certificate(site, &mut text);
     jobs(&site.core.metrics, &mut text);
@@ -139,6 +141,24 @@ fn connections(site: &Site, text: &mut Text) {
     );
 }
 
+/// The nodes of a database, and whether it is there. A server with a store of its own is one node.
+fn nodes(site: &Site, text: &mut Text) {
+    let (access, uptime) = (&site.core.access, site.core.uptime());
+    let name = "chandler_nodes";
+    text.one(Kind::Gauge, name, "Servers on the database, this one counted.", Some(access.nodes_online()));
+    let (is_there, away) = match access.reached(uptime) {
+        Reached::Yes | Reached::Settling => (1_u8, 0),
+        Reached::Away(since) | Reached::Lost(since) => (0, since.as_secs()),
+    };
+    let help = "Whether the database can be reached; 1 where the store is a directory.";
+    text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
+    let help = "How long the database is away; 0 while it is there.";
+    text.one(Kind::Gauge, "chandler_database_away_seconds", help, Some(away));
+    let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
+    let shares = !matches!(access.reached(uptime), Reached::Yes);
+    text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
+}
+
 /// The limits of callers, and what they use.
 fn limits(site: &Site, text: &mut Text) {
     let (load, limits) = (site.core.workers.load(), site.core.limits);
@@ -209,6 +229,34 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_hits_total", "Answers out of memory alone.", Some(hits));
     let help = "Answers that memory could have given and the store had to.";
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
+}
+
+/// The local copy of a node. A server of a store in a directory has none.
+fn copy(site: &Site, text: &mut Text) {
+    let Some(load) = site.core.store.copy_load() else { return };
+    let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));
+    let help = "Whether the shared database could be reached at the last look.";
+    gauge("chandler_copy_database_up", help, u64::from(load.is_reachable));
+    let help =
+        "Whether the local copy answers: not when it has been without the shared database for too long.";
+    gauge("chandler_copy_serving", help, u64::from(load.is_serving));
+    let help = "How long ago the shared database was last looked at for changes.";
+    gauge("chandler_copy_age_seconds", help, load.looked_ago.as_secs());
+    gauge("chandler_copy_symbols", "Symbols in the local copy.", load.symbols);
+    let help = "Of these, how many are as they are in the shared database.";
+    gauge("chandler_copy_symbols_current", help, load.current);
+    gauge("chandler_copy_symbols_waiting", "Symbols that wait to be fetched.", load.waiting);
+    gauge("chandler_copy_bytes", "What they take on the disk.", load.bytes);
+    gauge("chandler_copy_limit_bytes", "What they may take.", load.bytes_max);
+    let mut count = |name, help, value: u64| text.one(Kind::Counter, name, help, Some(value));
+    count("chandler_copy_hits_total", "Questions that the local copy answered.", load.hits);
+    count("chandler_copy_misses_total", "Questions that the shared database had to answer.", load.misses);
+    let help = "Blocks that were fetched from the shared database.";
+    count("chandler_copy_blocks_fetched_total", help, load.blocks_fetched);
+    count("chandler_copy_fetched_bytes_total", "Bytes of these blocks.", load.bytes_fetched);
+    count("chandler_copy_evicted_total", "Symbols that made room for others.", load.evicted);
+    let help = "How often the local copy was given up and begun anew.";
+    count("chandler_copy_begun_anew_total", help, load.begun_anew);
 }
 
 /// If the store cannot be read, the other metrics are still shown.

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::{Params, Value};
+pub(crate) use params::{Params, ToValue, Value};
 pub use place::Place;
 pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
+pub use waiting::without_waiting;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
@@ -35,6 +36,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
+mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -44,6 +46,8 @@ pub(crate) enum Role {
     Writer,
     /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
     Draft,
+    /// The writer of a local copy: it may lose its last commits, and its rows may refer to some that are not there.
+    Copy,
 }
 
 /// A connection to one of the two databases of a store. For one thread at a time.
@@ -86,6 +90,19 @@ impl Db {
         }
     }
 
+    /// Whether statements go over a network.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.sqlite().is_none()
+    }
+
+    /// Where its changes are told, if they can be.
+    pub(crate) fn channel(&self) -> Option<&str> {
+        match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(connection) => Some(connection.server().schema()),
+        }
+    }
+
     /// Whether the database notes how many rows its tables have, so that one that is missing is missed.
     pub(crate) fn counts_rows(&self) -> bool {
         self.sqlite().is_some()
@@ -117,7 +134,7 @@ impl Db {
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
-            Engine::Postgres(connection) => connection.owner(),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.owner()),
         };
         owner.map_err(self.fail("read the header of the database"))
     }
@@ -163,7 +180,7 @@ impl Db {
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
-            Engine::Postgres(connection) => connection.begin(false),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(false)),
         };
         begun.map_err(self.fail("begin reading"))
     }
@@ -171,7 +188,7 @@ impl Db {
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(true),
-            Engine::Postgres(connection) => connection.begin(true),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(true)),
         };
         begun.map_err(self.fail("begin writing"))
     }
@@ -205,9 +222,52 @@ impl Db {
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
-            Engine::Postgres(connection) => connection.run(sql.for_postgres(), values),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.run(sql.for_postgres(), values))
+            }
         });
         run.map_err(self.fail(sql.what))
+    }
+
+    /// Runs a statement once for each row of values, in their order.
+    pub(crate) fn run_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop)),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                connection.run_all(sql.for_postgres(), &rows).map(drop).map_err(self.fail(sql.what))
+            }
+        }
+    }
+
+    /// Asks a question once for each row of values, and hands what is found to `read` with the number of its row.
+    pub(crate) fn each_of_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().enumerate().try_for_each(|(number, row)| {
+                self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
+            }),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                let mut read =
+                    |number: usize, row: &Row<'_>| read(number, row).map(|()| ControlFlow::Continue(()));
+                connection.each_of_all(sql.for_postgres(), &rows, &mut read).map_err(self.fail(sql.what))
+            }
+        }
     }
 
     /// As [`Db::run`], for a statement that was put together.
@@ -219,7 +279,7 @@ impl Db {
     ) -> Result<usize, StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.run(text, values),
-            Engine::Postgres(connection) => connection.run(text, values),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.run(text, values)),
         };
         run.map_err(self.fail(what))
     }
@@ -234,7 +294,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.each(text, values, &mut read),
-            Engine::Postgres(connection) => connection.each(text, values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(text, values, &mut read))
+            }
         };
         run.map_err(self.fail(what))
     }
@@ -248,7 +310,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
-            Engine::Postgres(connection) => connection.each(sql.for_postgres(), values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(sql.for_postgres(), values, &mut read))
+            }
         });
         run.map_err(self.fail(sql.what))
     }
@@ -295,7 +359,7 @@ impl Db {
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
-            Engine::Postgres(connection) => connection.script(text),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.script(text)),
         };
         run.map_err(self.fail(what))
     }
@@ -353,4 +417,13 @@ impl Db {
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
         move |fault| StoreError::of(what, &self.place, fault)
     }
+}
+
+/// Before anything is sent to a server: a thread that must not wait does not.
+fn may_ask_server() -> Result<(), Fault> {
+    if waiting::may_wait() {
+        return Ok(());
+    }
+    let cause = "a server would have to be asked on a thread that must not wait".into();
+    Err(Fault::Engine(trouble::Trouble { kind: trouble::Kind::Waits, cause }))
 }
