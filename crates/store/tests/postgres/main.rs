@@ -47,4 +47,5 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod between;
 mod same_names;
