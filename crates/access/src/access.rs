@@ -388,6 +388,11 @@ impl Access {
     }
 
     /// A connection for polling whether an account has changed.
+    /// Follows what is changed about accounts, where asking for it costs a way over the network. For servers.
+    pub fn follow(&self) -> Result<(), AccessError> {
+        Ok(self.accounts.follow()?)
+    }
+
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }

@@ -67,7 +67,6 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
-<<<<<<< HEAD
     /// The database cannot be reached, or the connection to it broke before anything was changed.
     #[error("cannot {what}: {source}")]
     Away { what: &'static str, place: Place, source: Cause },
@@ -91,11 +90,9 @@ pub enum StoreError {
     /// The change may have been made, or not.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
-=======
     /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
     Waits { what: &'static str },
->>>>>>> w/shared
     #[error("cannot {what} in {}", place)]
     Engine { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} {}", place)]
@@ -126,7 +123,6 @@ impl StoreError {
                     Kind::Disk => StoreError::Disk { what, place, source },
                     Kind::Denied => StoreError::Denied { what, place, source },
                     Kind::Locked => StoreError::Locked { what, place, source },
-<<<<<<< HEAD
                     Kind::Unfit => StoreError::unfit(what, source.to_string()),
                     Kind::Away => StoreError::Away { what, place, source },
                     Kind::Refused => StoreError::Refused { what, place, source },
@@ -136,9 +132,7 @@ impl StoreError {
                     Kind::WrongEncoding => StoreError::WrongEncoding { what, place, source },
                     Kind::TooOldServer => StoreError::TooOldServer { what, place, source },
                     Kind::Unknown => StoreError::Unknown { what, place, source },
-=======
                     Kind::Waits => StoreError::Waits { what },
->>>>>>> w/shared
                     Kind::Other => StoreError::Engine { what, place, source },
                 }
             }

@@ -14,7 +14,6 @@ pub(crate) enum Kind {
     Denied,
     Disk,
     Locked,
-<<<<<<< HEAD
     /// What the engine cannot hold.
     Unfit,
     /// A server cannot be reached.
@@ -28,10 +27,8 @@ pub(crate) enum Kind {
     TooOldServer,
     /// The answer to a change was lost.
     Unknown,
-=======
     /// It would have to be waited for, and this thread must not.
     Waits,
->>>>>>> w/shared
     Other,
 }
 

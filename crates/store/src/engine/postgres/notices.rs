@@ -48,12 +48,12 @@ pub(crate) enum News<'a> {
 
 #[derive(Debug, Default)]
 struct Sight {
+    /// 0 until it is known.
     listens: AtomicU8,
     asked: Mutex<Option<Instant>>,
     stopped: AtomicBool,
 }
 
-const UNKNOWN: u8 = 0;
 const LISTENS: u8 = 1;
 const POLLS: u8 = 2;
 /// Notices that wait to be told; more of them are thrown away, and that is told instead.
