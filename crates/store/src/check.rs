@@ -2,22 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::chain::{Forward, LinkedEntry};
-use crate::count::natural;
-use crate::db::Db;
+use crate::candles::chain::{Forward, LinkedEntry};
+use crate::candles::sql;
+use crate::candles::view::key;
+use crate::engine::Db;
 use crate::finding::Part;
-use crate::seal_check::{counts, seals};
-use crate::statements::Sql;
-use crate::view::key;
 use crate::{
-    Accounts, BlockEntry, Depth, FINDINGS_MAX, Finding, Reader, Series, SeriesInfo, StoreError, View, sql,
-};
-
-const QUICK: Sql = Sql { what: "check the pages", text: "pragma quick_check(100)" };
-const FULL: Sql = Sql { what: "check the pages", text: "pragma integrity_check(100)" };
-const REFERENCES: Sql = Sql {
-    what: "check the references",
-    text: "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2",
+    Accounts, BlockEntry, Depth, FINDINGS_MAX, Finding, Reader, Series, SeriesInfo, StoreError, View,
 };
 
 impl Reader {
@@ -78,10 +69,10 @@ impl Accounts {
         let mut findings = Findings::default();
         let db = self.read();
         // One state: others write meanwhile.
-        db.run(sql::BEGIN_READ, [])?;
+        db.begin_read()?;
         findings.absorb(engine(&db, depth));
-        findings.list.extend(seals(&db));
-        db.run(sql::COMMIT, []).ok();
+        findings.list.extend(db.check_seals());
+        db.commit().ok();
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
     }
@@ -90,9 +81,9 @@ impl Accounts {
     pub(crate) fn check_counts(&self, counted: &[&str]) -> Result<Vec<Finding>, StoreError> {
         let db = self.read();
         // One state: others write meanwhile.
-        db.run(sql::BEGIN_READ, [])?;
-        let findings = counts(&db, counted);
-        db.run(sql::COMMIT, []).ok();
+        db.begin_read()?;
+        let findings = db.check_counts(counted);
+        db.commit().ok();
         Ok(findings)
     }
 }
@@ -105,7 +96,7 @@ struct Findings {
 impl Findings {
     fn tables(&mut self, view: &View, depth: Depth) {
         self.absorb(engine(view.db(), depth));
-        self.list.extend(seals(view.db()));
+        self.list.extend(view.db().check_seals());
         self.absorb(miscounted(view));
         self.absorb(orphans(view));
         self.absorb(counters(view));
@@ -127,14 +118,7 @@ impl Findings {
 }
 
 fn engine(db: &Db, depth: Depth) -> Part {
-    let pragma = if depth == Depth::Quick { QUICK } else { FULL };
-    let words: Vec<String> = db.all(pragma, [], |row| Ok(row.get(0)?))?;
-    let mut found: Vec<Finding> =
-        words.into_iter().filter(|word| word != "ok").map(Finding::Engine).collect();
-    found.extend(db.all(REFERENCES, [], |row| {
-        Ok(Finding::Dangling { table: row.get(0)?, parent: row.get(1)?, count: natural(row, 2)? })
-    })?);
-    Ok((found, ()))
+    Ok((db.check(depth)?, ()))
 }
 
 fn miscounted(view: &View) -> Part {

@@ -1,8 +1,6 @@
 //! Counts, which the database holds as signed numbers.
 
-use rusqlite::Row;
-
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// A count; a negative one is a fault.
 pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {

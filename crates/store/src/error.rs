@@ -1,69 +1,73 @@
 use std::io;
-use std::path::{Path, PathBuf};
-
-use rusqlite::ErrorCode;
+use std::path::Path;
 
 use crate::AccountId;
-use crate::fault::Fault;
-
-/// The database or the system below it: two ways to meet the same trouble.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+use crate::engine::trouble::{Cause, Kind};
+use crate::engine::{Fault, Place};
 
 /// What can go wrong with a store. The message says what to do where something can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("there is no store at {}: import a file to create one, or name another directory", path.display())]
-    Absent { path: PathBuf },
+    #[error("there is no store at {}: import a file to create one, or name another directory", place)]
+    Absent { place: Place },
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again",
-        path.display(), pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
-    Busy { path: PathBuf, pid: Option<u32> },
+    Busy { place: Place, pid: Option<u32> },
     #[error(
         "{} was written by a newer version (schema {found}, this program knows {known}): upgrade this program",
-        path.display()
+        place
     )]
-    Newer { path: PathBuf, found: i64, known: i64 },
+    Newer { place: Place, found: i64, known: i64 },
     #[error(
         "{} has an older schema ({found}, this program needs {known}): the next `{}` brings it forward",
-        path.display(), forward(path)
+        place,
+        forward(place)
     )]
-    Outdated { path: PathBuf, found: i64, known: i64 },
+    Outdated { place: Place, found: i64, known: i64 },
     #[error(
         "migration {version} of {} is not the one this program carries: use the release that created the store",
-        path.display()
+        place
     )]
-    Changed { path: PathBuf, version: i64 },
-    #[error("{} is not a store of this program: name another directory", path.display())]
-    Foreign { path: PathBuf },
+    Changed { place: Place, version: i64 },
+    #[error("{} is not a store of this program: name another directory", place)]
+    Foreign { place: Place },
     #[error(
         "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
          run this as the owner of the file",
-        path.display()
+        place
     )]
-    Interrupted { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    Interrupted { what: &'static str, place: Place, source: Cause },
     #[error(
         "{} is empty and has lost what was in it: restore a backup with `chandler restore`, \
          or move the file away to begin without {}",
-        path.display(), content(path)
+        place,
+        content(place)
     )]
-    Emptied { path: PathBuf },
-    #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", path.display(), mend(path))]
-    Damaged { what: &'static str, path: PathBuf, source: Option<rusqlite::Error> },
-    #[error("cannot {what}: no space left for {}: free some and run this again, nothing is half written", path.display())]
-    Full { what: &'static str, path: PathBuf, source: Cause },
-    #[error("cannot {what}: no permission to open or write {}: check its owner and mode", path.display())]
-    Denied { what: &'static str, path: PathBuf, source: Cause },
-    #[error("cannot {what}: the disk failed under {}: check the system log, then run `chandler check`", path.display())]
-    Disk { what: &'static str, path: PathBuf, source: rusqlite::Error },
-    #[error("cannot {what}: {} stayed locked by another process: run this again", path.display())]
-    Locked { what: &'static str, path: PathBuf, source: rusqlite::Error },
-    #[error("cannot {what} in {}", path.display())]
-    Sqlite { what: &'static str, path: PathBuf, source: rusqlite::Error },
-    #[error("cannot {what} {}", path.display())]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("cannot {what}: {} holds {text:?} where a {field} belongs", path.display())]
-    Value { what: &'static str, path: PathBuf, field: &'static str, text: String },
+    Emptied { place: Place },
+    #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", place, mend(place))]
+    Damaged { what: &'static str, place: Place, source: Option<Cause> },
+    #[error(
+        "cannot {what}: no space left for {}: free some and run this again, nothing is half written",
+        place
+    )]
+    Full { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: no permission to open or write {}: check its owner and mode", place)]
+    Denied { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "cannot {what}: the disk failed under {}: check the system log, then run `chandler check`",
+        place
+    )]
+    Disk { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
+    Locked { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} in {}", place)]
+    Engine { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} {}", place)]
+    Io { what: &'static str, place: Place, source: io::Error },
+    #[error("cannot {what}: {} holds {text:?} where a {field} belongs", place)]
+    Value { what: &'static str, place: Place, field: &'static str, text: String },
     #[error("there is an account named {name:?} already: choose another name")]
     Taken { name: String },
     #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
@@ -74,39 +78,36 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn of(what: &'static str, path: &Path, fault: Fault) -> StoreError {
-        let path = path.to_owned();
+    pub(crate) fn of(what: &'static str, place: &Place, fault: Fault) -> StoreError {
+        let place = place.clone();
         match fault {
-            Fault::Value { field, text } => StoreError::Value { what, path, field, text },
-            Fault::Missing => StoreError::Damaged { what, path, source: None },
-            Fault::Sqlite(source) if is_rollback(&source) => StoreError::Interrupted { what, path, source },
-            Fault::Sqlite(source) => match source.sqlite_error_code() {
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig) => {
-                    StoreError::Damaged { what, path, source: Some(source) }
+            Fault::Value { field, text } => StoreError::Value { what, place, field, text },
+            Fault::Missing => StoreError::Damaged { what, place, source: None },
+            Fault::Engine(trouble) => {
+                let source = trouble.cause;
+                match trouble.kind {
+                    Kind::Interrupted => StoreError::Interrupted { what, place, source },
+                    Kind::Damaged => StoreError::Damaged { what, place, source: Some(source) },
+                    Kind::Full => StoreError::Full { what, place, source },
+                    Kind::Disk => StoreError::Disk { what, place, source },
+                    Kind::Denied => StoreError::Denied { what, place, source },
+                    Kind::Locked => StoreError::Locked { what, place, source },
+                    Kind::Other => StoreError::Engine { what, place, source },
                 }
-                Some(ErrorCode::DiskFull) => StoreError::Full { what, path, source: source.into() },
-                Some(ErrorCode::SystemIoFailure) => StoreError::Disk { what, path, source },
-                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-                    StoreError::Denied { what, path, source: source.into() }
-                }
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                    StoreError::Locked { what, path, source }
-                }
-                _ => StoreError::Sqlite { what, path, source },
-            },
+            }
         }
     }
 
-    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> StoreError {
-        let path = path.to_owned();
+    pub(crate) fn io(what: &'static str, path: impl AsRef<Path>, source: io::Error) -> StoreError {
+        let place = Place::from(path.as_ref());
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                StoreError::Denied { what, path, source: source.into() }
+                StoreError::Denied { what, place, source: source.into() }
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                StoreError::Full { what, path, source: source.into() }
+                StoreError::Full { what, place, source: source.into() }
             }
-            _ => StoreError::Io { what, path, source },
+            _ => StoreError::Io { what, place, source },
         }
     }
 
@@ -115,70 +116,40 @@ impl StoreError {
     }
 }
 
-/// Whether SQLite would have to undo a change first, and may not.
-fn is_rollback(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error().map(|error| error.extended_code);
-    code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
-}
-
-fn is_accounts(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == crate::file_names::ACCOUNTS)
+fn is_accounts(place: &Place) -> bool {
+    let name = place.path().and_then(Path::file_name);
+    name.is_some_and(|name| name == crate::file_names::ACCOUNTS)
 }
 
 /// A command that opens a database to write to it, which brings its schema forward.
-fn forward(path: &Path) -> &'static str {
-    if is_accounts(path) { "chandler serve" } else { "chandler import" }
+fn forward(place: &Place) -> &'static str {
+    if is_accounts(place) { "chandler serve" } else { "chandler import" }
 }
 
 /// What mends a damaged database. No import brings accounts back.
-fn mend(path: &Path) -> &'static str {
-    match is_accounts(path) {
+fn mend(place: &Place) -> &'static str {
+    match is_accounts(place) {
         true => "restore a backup with `chandler restore DIR --only accounts --replace`",
         false => "restore a copy or import again",
     }
 }
 
-fn content(path: &Path) -> &'static str {
-    if is_accounts(path) { "accounts" } else { "candles" }
+fn content(place: &Place) -> &'static str {
+    if is_accounts(place) { "accounts" } else { "candles" }
 }
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
 
     #[test]
-    fn the_same_trouble_has_the_same_name_whoever_reports_it() {
-        let sqlite = |code| {
-            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            StoreError::of("try it", Path::new("/store"), error.into())
-        };
-        let system = |kind: io::ErrorKind| StoreError::io("try it", Path::new("/store"), kind.into());
-        let advice = |error: StoreError| error.to_string().rsplit(": ").next().map(str::to_owned);
-        for (code, kind) in [
-            (ffi::SQLITE_FULL, io::ErrorKind::StorageFull),
-            (ffi::SQLITE_READONLY, io::ErrorKind::ReadOnlyFilesystem),
-            (ffi::SQLITE_CANTOPEN, io::ErrorKind::PermissionDenied),
-        ] {
-            assert_eq!(sqlite(code).to_string(), system(kind).to_string());
-        }
-        assert!(matches!(sqlite(ffi::SQLITE_IOERR_FSYNC), StoreError::Disk { .. }));
-        assert!(matches!(sqlite(ffi::SQLITE_BUSY), StoreError::Locked { .. }));
-        assert!(matches!(sqlite(ffi::SQLITE_READONLY_ROLLBACK), StoreError::Interrupted { .. }));
-        assert!(matches!(sqlite(ffi::SQLITE_CORRUPT), StoreError::Damaged { .. }));
-        assert!(matches!(sqlite(ffi::SQLITE_INTERNAL), StoreError::Sqlite { .. }));
-        assert_eq!(advice(sqlite(ffi::SQLITE_READONLY)).as_deref(), Some("check its owner and mode"));
-    }
-
-    #[test]
     fn what_helps_depends_on_the_file() {
-        let path = |name: &str| Path::new("/store").join(name);
+        let place = |name: &str| Place::from(Path::new("/store").join(name));
         let told = |name: &str| {
             [
-                StoreError::Damaged { what: "try it", path: path(name), source: None },
-                StoreError::Emptied { path: path(name) },
-                StoreError::Outdated { path: path(name), found: 1, known: 2 },
+                StoreError::Damaged { what: "try it", place: place(name), source: None },
+                StoreError::Emptied { place: place(name) },
+                StoreError::Outdated { place: place(name), found: 1, known: 2 },
             ]
             .map(|error| error.to_string())
         };

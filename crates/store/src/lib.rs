@@ -13,37 +13,14 @@
 //! `migrations/`.
 
 mod accounts;
-mod action;
 mod backup;
-mod batch;
-mod block;
-mod chain;
+mod candles;
 mod check;
 mod count;
-mod db;
+mod engine;
 mod error;
-mod fault;
 mod file_names;
 mod finding;
-mod ledger;
-mod lock;
-mod margin;
-mod migrate;
-mod migrations;
-mod seal;
-mod seal_check;
-mod security;
-mod series;
-mod sql;
-mod statements;
-mod store;
-mod trade_check;
-mod trade_sql;
-mod trades;
-mod undo;
-mod undo_sql;
-mod version;
-mod view;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -59,26 +36,19 @@ pub use accounts::{
     WatchlistId, WatchlistIds, Watchlists,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
-pub use action::{ActionChanges, StoredAction};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
     Restored, Scope, Stage, Watch, check_pages, verify,
 };
-pub use batch::{Batch, Change};
-pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
-pub use db::seal_as_it_is;
+pub use candles::{
+    Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, ERA_VERSIONS, FileSizes,
+    ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, Lane, Margin, NewBlock,
+    NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX, QuarantineEntry, QuarantineOf, QuarantineRow, Reader,
+    Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes,
+    TradeSource, TradedSymbol, View, Writer, era,
+};
+pub use engine::Place;
+pub use engine::sqlite::{JobLock, seal_as_it_is};
+pub use engine::version::VersionReader;
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
-pub use ledger::{
-    ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
-    QuarantineEntry, QuarantineOf, QuarantineRow,
-};
-pub use lock::JobLock;
-pub use margin::Margin;
-pub use security::Security;
-pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
-pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
-pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
-pub use undo::ImportChange;
-pub use version::VersionReader;
-pub use view::{Body, ERA_VERSIONS, Totals, View, era};

@@ -75,7 +75,7 @@ async fn a_run_that_fails_or_panics_is_counted_and_costs_that_run_alone() {
     let core = core(dir.path());
     let count = AtomicUsize::new(0);
     let work = move |_| match count.fetch_add(1, Ordering::Relaxed) {
-        0 => Err(store::StoreError::Absent { path: "nowhere".into() }.into()),
+        0 => Err(store::StoreError::Absent { place: "nowhere".into() }.into()),
         1 => panic!("as the test wants it"),
         _ => Ok(Progress::Done),
     };

@@ -2,13 +2,10 @@
 //! is ever there without the other.
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use super::{AccountId, Accounts, audit_sql, take};
 use crate::StoreError;
-use crate::db::Db;
-use crate::fault::Fault;
-use crate::statements::Sql;
+use crate::engine::{Db, Fault, Row, Sql};
 
 /// The longest text of a row; what is longer is cut. The caller keeps secrets out, and the words of clients short.
 const TEXT_MAX: usize = 300;
@@ -102,8 +99,7 @@ impl Accounts {
             return Ok(part);
         }
         // Rows that were written while the clock was ahead stand before older ones. A look at all of them, once a day.
-        let has_older =
-            self.read().all(audit_sql::HAS_OLDER, [before.0], |row| Ok(row.get::<_, bool>(0)?))?;
+        let has_older = self.read().all(audit_sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
         if has_older != [true] {
             return Ok(0);
         }
@@ -160,7 +156,7 @@ pub(crate) fn write(
 
 /// Whether an account may do one more of what it can do at will. What the operator does for it is not its own doing.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
-    let read = |row: &Row<'_>| Ok(row.get::<_, i64>(0)?);
+    let read = |row: &Row<'_>| row.get::<i64>(0);
     let Some(first) = db.first(audit_sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
         return Ok(());
     };
@@ -181,7 +177,7 @@ impl AuditRow {
             id: AuditId(row.get(0)?),
             at: Timestamp(row.get(1)?),
             actor: row.get(2)?,
-            account: row.get::<_, Option<i64>>(3)?.map(AccountId),
+            account: row.get::<Option<i64>>(3)?.map(AccountId),
             event: row.get(4)?,
             reason: row.get(5)?,
         })

@@ -1,9 +1,9 @@
 //! Every statement about the audit.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     WRITE: "write to the audit",
         "insert into audit (id, at, actor, account_id, event, reason) values ($1, $2, $3, $4, $5, $6)";
     READ: "read the audit",

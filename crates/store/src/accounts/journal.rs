@@ -7,15 +7,13 @@
 use std::collections::HashSet;
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use super::{
     AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, paper_statements, tallies,
 };
 use crate::StoreError;
 use crate::count::{natural, signed};
-use crate::db::Db;
-use crate::fault::Fault;
+use crate::engine::{Db, Fault, Row};
 
 /// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
 const ENTRIES_MAX: u32 = 4_096;
@@ -192,7 +190,7 @@ impl Accounts {
         name: &str,
         after: Timestamp,
     ) -> Result<Option<String>, StoreError> {
-        self.read().first(sql::REQUEST, (id.0, name, after.0), |row| Ok(row.get(0)?))
+        self.read().first(sql::REQUEST, (id.0, name, after.0), |row| row.get(0))
     }
 
     /// Forgets some of the requests up to a time. How many; 0 when there are no more.
@@ -238,7 +236,7 @@ impl Accounts {
             if head(db, *account)? != Some(*after) {
                 return Ok(RewindOutcome::Stale);
             }
-            if db.one(sql::HAS_CUT, (account.0, name), |row| Ok(row.get::<_, bool>(0)?))? {
+            if db.one(sql::HAS_CUT, (account.0, name), |row| row.get::<bool>(0))? {
                 return Ok(RewindOutcome::NameTaken);
             }
             db.run(sql::ADD_CUT, (account.0, name, to.0, after.horizon.0, note.at.0))?;
@@ -402,7 +400,7 @@ impl JournalHead {
             revision: natural(row, first)?,
             last_number: natural(row, first + 1)?,
             horizon: Timestamp(row.get(first + 2)?),
-            wake: row.get::<_, Option<i64>>(first + 3)?.map(Timestamp),
+            wake: row.get::<Option<i64>>(first + 3)?.map(Timestamp),
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Every statement about the journals of paper accounts.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     HEAD: "read how far a journal is",
         "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
     HEAD_AND_VERSION: "read how far a journal is",
@@ -89,6 +89,6 @@ mod tests {
             REQUEST,
             PUT_REQUEST,
         ];
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }
 }

@@ -4,13 +4,11 @@
 //! contribute is in `tallies.rs`.
 
 use market::{Date, Timestamp};
-use rusqlite::Row;
 
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql, take};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
-use crate::db::Db;
-use crate::fault::Fault;
+use crate::engine::{Db, Fault, Row};
 
 /// Rows listed at once at most.
 const ROWS_MAX: u32 = 10_000;
@@ -271,8 +269,8 @@ fn levels(db: &Db) -> Result<Vec<LevelRow>, StoreError> {
         Ok(LevelRow {
             number: small(row, 0)?,
             quota: small(row, 1)?,
-            assets: row.get::<_, Option<i64>>(2)?.map(|_| natural(row, 2)).transpose()?,
-            orders: row.get::<_, Option<i64>>(3)?.map(|_| small(row, 3)).transpose()?,
+            assets: row.get::<Option<i64>>(2)?.map(|_| natural(row, 2)).transpose()?,
+            orders: row.get::<Option<i64>>(3)?.map(|_| small(row, 3)).transpose()?,
         })
     })
 }
@@ -282,7 +280,7 @@ fn recorded_level(db: &Db, id: AccountId) -> Result<Option<RecordedLevel>, Store
 }
 
 fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
-    db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| Ok(row.get(0)?))
+    db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| row.get(0))
 }
 
 /// The one account that a report is about, if it is about one.
@@ -299,8 +297,8 @@ pub(super) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Role;
-    use crate::{migrate, migrations};
+    use crate::engine::Role;
+    use crate::engine::{migrate, migrations};
 
     #[test]
     fn accounts_of_the_first_schema_keep_what_they_could_see_and_earn_their_level() {

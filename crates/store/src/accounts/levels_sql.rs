@@ -1,9 +1,9 @@
 //! Every statement about levels and what they are earned by.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     LEVELS: "list the levels", "select number, quota, assets, orders from sealed_level order by number";
     PUT_LEVEL: "change a level",
         "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
@@ -60,8 +60,8 @@ mod tests {
     /// These are asked for each account whenever a day begins.
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
-        crate::statements::follow_the_keys(
-            crate::migrations::ACCOUNTS,
+        crate::engine::statements::follow_the_keys(
+            crate::engine::migrations::ACCOUNTS,
             &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
         );
     }

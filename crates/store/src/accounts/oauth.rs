@@ -14,7 +14,7 @@ use super::oauth_rows::{
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql, take};
 use crate::StoreError;
 use crate::count::small;
-use crate::db::Db;
+use crate::engine::Db;
 
 /// The most clients. At this number, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
@@ -283,13 +283,13 @@ impl Accounts {
 
     /// Whether a family has not been ended, and has a token that is good at `now`.
     pub fn family_stands(&self, family: &str, now: Timestamp) -> Result<bool, StoreError> {
-        self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| Ok(row.get(0)?))
+        self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| row.get(0))
     }
 
     /// Whether a family has not been ended, though all of its tokens may have expired. That is so until they are
     /// forgotten.
     pub fn family_is_there(&self, family: &str) -> Result<bool, StoreError> {
-        self.read().one(sql::FAMILY_IS_THERE, [family], |row| Ok(row.get(0)?))
+        self.read().one(sql::FAMILY_IS_THERE, [family], |row| row.get(0))
     }
 
     /// The sign-ins of an account that are good at `now`, oldest first.
@@ -363,10 +363,10 @@ fn families(db: &Db, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow
 }
 
 fn stands(db: &Db, account: AccountId) -> Result<bool, StoreError> {
-    db.one(sql::STANDS, [account.0], |row| Ok(row.get(0)?))
+    db.one(sql::STANDS, [account.0], |row| row.get(0))
 }
 
-fn count(db: &Db, sql: crate::statements::Sql, params: impl rusqlite::Params) -> Result<u32, StoreError> {
+fn count(db: &Db, sql: crate::engine::Sql, params: impl crate::engine::Params) -> Result<u32, StoreError> {
     db.one(sql, params, |row| small(row, 0))
 }
 

@@ -1,10 +1,9 @@
 //! What the tables of OAuth hold, as values.
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use super::AccountId;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 pub type Hash = [u8; 32];
 
@@ -169,10 +168,10 @@ impl ClientRow {
             redirect_uris: row.get(2)?,
             grant_types: row.get(3)?,
             auth_method: row.get(4)?,
-            secret_hash: row.get::<_, Option<Vec<u8>>>(5)?.map(hash).transpose()?,
+            secret_hash: row.get::<Option<Vec<u8>>>(5)?.map(hash).transpose()?,
             registration_hash: hash(row.get(6)?)?,
             created_at: Timestamp(row.get(7)?),
-            used_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+            used_at: row.get::<Option<i64>>(8)?.map(Timestamp),
         })
     }
 }
@@ -185,7 +184,7 @@ impl DeviceRow {
             client_id: row.get(0)?,
             scope: row.get(1)?,
             state: known.ok_or_else(|| Fault::value("state", &state))?,
-            account: row.get::<_, Option<i64>>(3)?.map(AccountId),
+            account: row.get::<Option<i64>>(3)?.map(AccountId),
             redeemed_by: row.get(4)?,
             created_at: Timestamp(row.get(5)?),
             expires_at: Timestamp(row.get(6)?),
@@ -221,7 +220,7 @@ impl TokenRow {
             begun_at: Timestamp(row.get(5)?),
             issued_at: Timestamp(row.get(6)?),
             expires_at: Timestamp(row.get(7)?),
-            replaced_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+            replaced_at: row.get::<Option<i64>>(8)?.map(Timestamp),
         })
     }
 }

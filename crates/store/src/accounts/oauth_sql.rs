@@ -1,6 +1,6 @@
 //! Every statement about clients of OAuth, their codes and their tokens.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! select_device {
     () => {
@@ -9,7 +9,7 @@ macro_rules! select_device {
 }
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     CLIENT: "read a client",
         "select id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, created_at, used_at \
          from sealed_oauth_client where id = $1";
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn what_a_client_asks_follows_the_keys() {
-        crate::statements::follow_the_keys(
-            crate::migrations::ACCOUNTS,
+        crate::engine::statements::follow_the_keys(
+            crate::engine::migrations::ACCOUNTS,
             &[
                 CLIENT,
                 COUNT_WAITING,

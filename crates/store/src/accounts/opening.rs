@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use market::Timestamp;
 
 use super::{Accounts, FILE, sql};
-use crate::db::{Db, Role, is_emptied};
-use crate::fault::Fault;
-use crate::{Depth, Part, StoreError, migrate, migrations};
+use crate::engine::sqlite::is_emptied;
+use crate::engine::{Db, Fault, Place, Role, migrate, migrations};
+use crate::{Depth, Part, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
 const LOCK_FILE: &str = "accounts.lock";
@@ -23,8 +23,9 @@ const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "ex
 
 impl Accounts {
     /// Opens the accounts of a store, and creates or migrates them first where that is needed. Damaged ones are refused.
-    pub fn open(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
-        let accounts = Accounts::open_or(dir, now, refuse_emptied)?;
+    pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
+        let Place::Path(dir) = place.into();
+        let accounts = Accounts::open_or(&dir, now, refuse_emptied)?;
         let is_small = std::fs::metadata(&accounts.path).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
         let found = match is_small {
             true => accounts.check(Depth::Full)?,
@@ -67,11 +68,13 @@ impl Accounts {
     }
 
     /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
-    pub fn look(dir: &Path) -> Result<Accounts, StoreError> {
+    pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
+        let Place::Path(dir) = place.into();
+        let dir = &*dir;
         let (path, known) = (dir.join(FILE), migrations::known(migrations::ACCOUNTS));
         if is_emptied(&path) {
             refuse_emptied(dir)?;
-            return Err(StoreError::Outdated { path, found: 0, known });
+            return Err(StoreError::Outdated { place: path.into(), found: 0, known });
         }
         let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
         let found = migrate::schema(&reader, migrations::ACCOUNTS)?;
@@ -79,7 +82,7 @@ impl Accounts {
             refuse_emptied(dir)?;
         }
         if found != known {
-            return Err(StoreError::Outdated { path, found, known });
+            return Err(StoreError::Outdated { place: path.into(), found, known });
         }
         Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
     }
@@ -91,7 +94,7 @@ impl Accounts {
         let (found, known) =
             (migrate::schema(&db, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
         if found != known {
-            return Err(StoreError::Outdated { path: self.path.clone(), found, known });
+            return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
         }
         db.one(sql::ANY_ACCOUNT, [], |_| Ok(()))
     }
@@ -100,7 +103,7 @@ impl Accounts {
 /// The key file is made when the accounts are there and on the disk. Beside it, a database with nothing in it has lost them.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     match dir.join(Part::Key.file_name()).exists() {
-        true => Err(StoreError::Emptied { path: dir.join(FILE) }),
+        true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
         false => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use market::{Date, Timestamp};
 use super::levels::date;
 use super::{AccountId, Accounts, JournalHead, journal, paper_statements_sql as sql};
 use crate::StoreError;
-use crate::db::Db;
+use crate::engine::Db;
 
 /// The longest document: what a row may hold, less what else is in it.
 pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;

@@ -1,9 +1,9 @@
 //! Every statement of SQL about statements of paper accounts.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     ADD: "keep a statement",
         "insert into statement (account_id, kind, day, made_at, document) values ($1, $2, $3, $4, $5)";
     LAST: "look for the last statement",
@@ -32,6 +32,9 @@ mod tests {
 
     #[test]
     fn the_statements_of_an_account_are_found_by_the_keys() {
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &[LAST, LIST, READ, CUT, DUE]);
+        crate::engine::statements::follow_the_keys(
+            crate::engine::migrations::ACCOUNTS,
+            &[LAST, LIST, READ, CUT, DUE],
+        );
     }
 }

@@ -3,13 +3,11 @@
 //! another link, or a password that is set by other means, ends it.
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use super::audit::{self, AuditId, AuditNote};
 use super::{AccountId, AccountRow, Accounts, check_texts, password_links_sql, people_sql, sql};
 use crate::StoreError;
-use crate::db::Db;
-use crate::fault::Fault;
+use crate::engine::{Db, Fault, Row};
 
 /// The events of `NEWEST` in `password_links_sql.rs`, of which this one begins a link.
 const ISSUED: &str = "password.link.issued";

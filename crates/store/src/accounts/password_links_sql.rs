@@ -1,9 +1,9 @@
 //! The statement about links with which a password is set.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     NEWEST: "look for a link to set a password",
         "select id, at, event from sealed_audit where account_id = $1 and event in ('password.link.issued', \
             'password.link.withdrawn', 'password.set', 'password.removed') order by id desc limit 1";
@@ -15,6 +15,6 @@ mod tests {
 
     #[test]
     fn a_link_is_looked_for_among_the_rows_of_its_account() {
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &[NEWEST]);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[NEWEST]);
     }
 }

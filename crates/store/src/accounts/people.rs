@@ -7,7 +7,7 @@ use market::Timestamp;
 use super::audit::{self, AuditNote};
 use super::{AccountId, Accounts, check_texts, people_sql as sql};
 use crate::StoreError;
-use crate::db::Db;
+use crate::engine::Db;
 
 /// Browsers in which one account is signed in at most; the oldest goes.
 const SESSIONS_MAX: u32 = 20;
@@ -42,13 +42,13 @@ pub struct BrowserRow {
 impl Accounts {
     pub fn person(&self, name: &str) -> Result<Option<Person>, StoreError> {
         self.read().first(sql::PERSON, [name], |row| {
-            let revoked = row.get::<_, Option<i64>>(1)?.is_some();
+            let revoked = row.get::<Option<i64>>(1)?.is_some();
             Ok(Person { account: AccountId(row.get(0)?), revoked, password: row.get(2)? })
         })
     }
 
     pub fn has_password(&self, id: AccountId) -> Result<bool, StoreError> {
-        let found = self.read().first(sql::HAS_PASSWORD, [id.0], |row| Ok(row.get(0)?))?;
+        let found = self.read().first(sql::HAS_PASSWORD, [id.0], |row| row.get(0))?;
         Ok(found.unwrap_or_default())
     }
 

@@ -1,9 +1,9 @@
 //! Every statement about passwords and the people who are signed in to the pages.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
     HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
     SET_PASSWORD: "change a password",

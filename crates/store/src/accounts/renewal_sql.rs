@@ -1,9 +1,9 @@
 //! Every statement about tokens that take the place of others.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     FORGET: "forget replaced tokens", "delete from replaced_token where good_until <= $1";
     COUNT: "count replaced tokens", "select count(*) from sealed_replaced_token where app_key = $1";
     KEEP: "keep a replaced token",

@@ -28,7 +28,7 @@ impl Accounts {
             let Some(account) = account.filter(|account| account.revoked_at.is_none()) else {
                 return Ok(Revocation::Unchanged);
             };
-            let others = || db.one(sql::OTHER_OF_ROLE, (role, id.0), |row| Ok(row.get::<_, bool>(0)?));
+            let others = || db.one(sql::OTHER_OF_ROLE, (role, id.0), |row| row.get::<bool>(0));
             if account.role == role && !others()? {
                 return Ok(Revocation::LastOfRole);
             }

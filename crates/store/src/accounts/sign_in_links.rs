@@ -1,13 +1,12 @@
 //! One-time links: each signs the user of this machine in to the pages, once, at the server that gave it out.
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use super::audit::{self, AuditNote};
 use super::people::begin_without_password;
 use super::{AccountId, Accounts, check_texts, sign_in_links_sql as sql};
 use crate::StoreError;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// A link that has expired stays for a day, so that its owner is told that it came late.
 pub(crate) const LINK_KEPT_S: i64 = 86_400;
@@ -62,7 +61,7 @@ impl LinkRow {
             server: row.get(1)?,
             next: row.get(2)?,
             expires_at: Timestamp(row.get(3)?),
-            is_used: row.get::<_, Option<i64>>(4)?.is_some(),
+            is_used: row.get::<Option<i64>>(4)?.is_some(),
         })
     }
 

@@ -1,9 +1,9 @@
 //! Every statement about one-time links.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     ADD: "give out a one-time link",
         "insert into sign_in_link (hash, account_id, server, next, created_at, expires_at) \
          values ($1, $2, $3, $4, $5, $6)";
@@ -21,6 +21,6 @@ mod tests {
 
     #[test]
     fn a_link_is_found_by_its_key() {
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &[LINK]);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[LINK]);
     }
 }

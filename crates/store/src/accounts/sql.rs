@@ -1,6 +1,6 @@
 //! Every statement about accounts, in the same dialect as `sql.rs`.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! select_account {
     () => {
@@ -15,7 +15,7 @@ macro_rules! select_credential {
 }
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
@@ -64,10 +64,10 @@ mod tests {
 
     #[test]
     fn what_a_request_asks_follows_the_keys() {
-        crate::statements::follow_the_keys(
-            crate::migrations::ACCOUNTS,
+        crate::engine::statements::follow_the_keys(
+            crate::engine::migrations::ACCOUNTS,
             &[
-                crate::sql::VERSION,
+                crate::candles::sql::VERSION,
                 ACCOUNT,
                 CREDENTIAL_BY_KEY,
                 CREDENTIAL_BY_TOKEN,

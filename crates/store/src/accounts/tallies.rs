@@ -7,7 +7,7 @@ use super::levels::date;
 use super::{AccountId, Accounts, ReportedHolding, journal, take, tallies_sql as sql};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
-use crate::db::Db;
+use crate::engine::Db;
 
 /// For which days paper accounts are to be tallied, so that levels can be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Accounts {
 
     /// Forgets all of it.
     pub fn drop_paper_tallies(&self) -> Result<(), StoreError> {
-        if !self.read().one(sql::ANY_TALLY, [], |row| Ok(row.get::<_, bool>(0)?))? {
+        if !self.read().one(sql::ANY_TALLY, [], |row| row.get::<bool>(0))? {
             return Ok(());
         }
         self.change(|db| {

@@ -1,9 +1,9 @@
 //! Every statement about what paper accounts contribute to levels.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     UNTALLIED: "list the paper accounts that were not tallied",
         "select h.account_id from sealed_journal_head h where h.account_id > $1 and not exists \
             (select 1 from sealed_paper_tally t \
@@ -55,6 +55,6 @@ mod tests {
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
         let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }
 }

@@ -1,11 +1,10 @@
 //! Topics and replies as they are stored, and what is asked about them.
 
 use market::{Symbol, Timestamp};
-use rusqlite::Row;
 
 use super::AccountId;
 use crate::count::small;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// The number of a topic. No reply has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -163,7 +162,7 @@ impl ReplyRow {
             topic: TopicId(row.get(1)?),
             author: AccountId(row.get(2)?),
             author_name: row.get(3)?,
-            reply_to: row.get::<_, Option<i64>>(4)?.map(ReplyId),
+            reply_to: row.get::<Option<i64>>(4)?.map(ReplyId),
             body: row.get(5)?,
             created_at: Timestamp(row.get(6)?),
             hidden: hiding(row, 7)?,
@@ -195,7 +194,7 @@ fn lines(row: &Row<'_>, column: usize) -> Result<Vec<String>, Fault> {
 
 /// Two columns: when, and why.
 fn hiding(row: &Row<'_>, first: usize) -> Result<Option<Hiding>, Fault> {
-    let Some(at) = row.get::<_, Option<i64>>(first)? else { return Ok(None) };
+    let Some(at) = row.get::<Option<i64>>(first)? else { return Ok(None) };
     let reason: Option<String> = row.get(first + 1)?;
     Ok(Some(Hiding { at: Timestamp(at), reason: reason.unwrap_or_default() }))
 }

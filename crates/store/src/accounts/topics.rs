@@ -11,8 +11,7 @@ use super::topic_rows::{
 use super::{AccountId, Accounts, check_texts, take, topics_sql as sql};
 use crate::StoreError;
 use crate::count::{signed, small};
-use crate::db::Db;
-use crate::fault::Fault;
+use crate::engine::{Db, Fault};
 
 /// How many of an account's topics the caller sees when it decides about the next.
 pub const RECENT_TOPICS_MAX: u32 = 10;
@@ -96,7 +95,7 @@ impl Accounts {
     /// Notes that an account has opened a topic. Only the first time is written.
     pub fn note_topic_view(&self, id: TopicId, reader: AccountId) -> Result<(), StoreError> {
         let pair = (id.0, reader.0);
-        if self.read().one(sql::HAS_SEEN, pair, |row| Ok(row.get::<_, bool>(0)?))? {
+        if self.read().one(sql::HAS_SEEN, pair, |row| row.get::<bool>(0))? {
             return Ok(());
         }
         self.change(|db| {
@@ -204,7 +203,7 @@ fn count(db: &Db, topic: TopicId, reply_to: Option<ReplyId>, by: i64) -> Result<
 
 fn history(db: &Db, author: AccountId, topic: TopicId, far_back: u32) -> Result<ReplyHistory, StoreError> {
     let (in_topic, last_in_topic) = db.one(sql::REPLIES_IN_TOPIC, (author.0, topic.0), |row| {
-        Ok((small(row, 0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp)))
+        Ok((small(row, 0)?, row.get::<Option<i64>>(1)?.map(Timestamp)))
     })?;
     let before = far_back.saturating_sub(1);
     let far_back = db.first(sql::RECENT_REPLY, (author.0, before), instant)?;
@@ -219,7 +218,7 @@ fn target(db: &Db, id: i64) -> Result<Option<TopicTarget>, StoreError> {
     Ok(db.first(sql::REPLY, [id], ReplyRow::read)?.map(TopicTarget::Reply))
 }
 
-fn instant(row: &rusqlite::Row<'_>) -> Result<Timestamp, Fault> {
+fn instant(row: &crate::engine::Row<'_>) -> Result<Timestamp, Fault> {
     Ok(Timestamp(row.get(0)?))
 }
 

@@ -1,6 +1,6 @@
 //! Every statement about topics and replies. Newest first is by number: numbers are given out in the order of time.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! select_topic {
     () => {
@@ -17,7 +17,7 @@ macro_rules! select_reply {
 }
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     TOPIC: "read a topic", concat!(select_topic!(), "where t.id = $1");
     TOPICS: "list the topics",
         concat!(
@@ -101,6 +101,6 @@ mod tests {
             RECENT_REPLY,
             ALL_IN_TOPIC,
         ];
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }
 }

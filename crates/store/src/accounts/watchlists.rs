@@ -4,12 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use market::{Symbol, Timestamp};
-use rusqlite::Row;
 
 use super::{AccountId, Accounts, check_texts, take, watchlists_sql as sql};
-use crate::db::Db;
-use crate::fault::Fault;
-use crate::{StoreError, sql as common_sql};
+use crate::StoreError;
+use crate::engine::{Db, Fault, Row};
 
 /// The number of a group. No two accounts have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,9 +55,9 @@ impl WatchlistIds<'_> {
 impl Accounts {
     pub fn watchlists(&self, id: AccountId) -> Result<Watchlists, StoreError> {
         let db = self.read();
-        db.run(common_sql::BEGIN_READ, [])?;
+        db.begin_read()?;
         let rows = WatchlistRows::read(&db, id);
-        db.run(common_sql::COMMIT, []).ok();
+        db.commit().ok();
         Ok(rows?.lists())
     }
 
@@ -97,12 +95,12 @@ impl WatchlistRows {
                 price: row.get(3)?,
                 is_pinned: row.get(4)?,
             };
-            Ok((row.get::<_, i64>(0)?, one))
+            Ok((row.get::<i64>(0)?, one))
         })?;
         followed.sort_by_key(|(place, _)| *place);
         let groups = db.all(sql::GROUPS, [id.0], |row| Ok((WatchlistId(row.get(0)?), row.get(1)?)))?;
         let mut members = db.all(sql::MEMBERS, [id.0], |row| {
-            Ok((WatchlistId(row.get(0)?), row.get::<_, i64>(1)?, symbol(row, 2)?))
+            Ok((WatchlistId(row.get(0)?), row.get::<i64>(1)?, symbol(row, 2)?))
         })?;
         members.sort_by_key(|(group, place, _)| (*group, *place));
         Ok(WatchlistRows { followed, groups, members })
@@ -195,6 +193,6 @@ fn next_place(last: i64, before: Option<i64>) -> i64 {
 }
 
 fn symbol(row: &Row<'_>, column: usize) -> Result<Symbol, Fault> {
-    let text = row.get_ref(column)?.as_str()?;
+    let text = row.text(column)?;
     text.parse().map_err(|_| Fault::value("symbol", text))
 }

@@ -1,9 +1,9 @@
 //! Every statement about watchlists.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     FOLLOWED: "list what an account follows",
         "select place, symbol, watched_at, price, pinned from sealed_watched_security where account_id = $1";
     FOLLOW: "follow a security",
@@ -47,6 +47,6 @@ mod tests {
             PUT_MEMBER,
             REMOVE_MEMBER,
         ];
-        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }
 }

@@ -104,7 +104,7 @@ impl Manifest {
     /// Reads the manifest of a backup; what it says of the files is not looked at yet.
     pub fn read(dir: &Path) -> Result<Manifest, BackupError> {
         let path = dir.join(FILE);
-        let fail = |source| StoreError::io("read", &dir.join(FILE), source);
+        let fail = |source| StoreError::io("read", dir.join(FILE), source);
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -20,10 +20,11 @@ use market::Timestamp;
 pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
+use crate::StoreError;
+use crate::candles::sql;
 use crate::count::natural;
-use crate::db::{Db, Role, is_emptied};
-use crate::statements::Sql;
-use crate::{StoreError, migrate, migrations, sql};
+use crate::engine::sqlite::is_emptied;
+use crate::engine::{Db, Role, Sql, migrate, migrations};
 
 mod manifest;
 mod restore;
@@ -145,10 +146,9 @@ const PARTIAL: &str = ".partial";
 const RESERVED: [&str; 4] = ["writer.lock", "accounts.lock", "jobs.lock", restore::STAGING];
 
 // These speak to SQLite alone.
-const PLAIN: Sql = Sql { what: "close the copy", text: "pragma journal_mode = delete" };
-const INTEGRITY: Sql = Sql { what: "check the pages", text: "pragma integrity_check(100)" };
-const REFERENCES: Sql =
-    Sql { what: "check the references", text: "select count(*) from pragma_foreign_key_check" };
+const PLAIN: Sql = Sql::new("close the copy", "pragma journal_mode = delete");
+const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)");
+const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
 
 impl Backup<'_> {
     /// Makes it, or leaves nothing behind.
@@ -156,7 +156,7 @@ impl Backup<'_> {
         // A restore may go on with such a store, but a backup without the accounts would be taken for a complete one.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {
-            return Err(StoreError::Emptied { path: accounts }.into());
+            return Err(StoreError::Emptied { place: accounts.into() }.into());
         }
         self.make_with(self.store, watch)
     }
@@ -207,7 +207,7 @@ impl Backup<'_> {
 
     fn fill(&self, partial: &Path, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         let candles = Source::begin(candles, Part::Candles, migrations::ALL)?
-            .ok_or_else(|| StoreError::Absent { path: self.store.to_owned() })?;
+            .ok_or_else(|| StoreError::Absent { place: self.store.into() })?;
         let accounts = Source::begin(self.store, Part::Accounts, migrations::ACCOUNTS)?;
         let mut files = vec![candles.copy_to(partial, watch)?];
         drop(candles);
@@ -262,7 +262,7 @@ impl Source {
             return Ok(None);
         }
         let db = Db::open(&path, Role::Reader)?;
-        db.run(sql::BEGIN_READ, [])?;
+        db.begin_read()?;
         // The first question is what pins the state.
         match migrate::schema(&db, migrations)? {
             0 => Ok(None),
@@ -283,7 +283,7 @@ impl Source {
             return Err(BackupError::Stopped);
         }
         // A database with a log cannot be opened where nothing can be written, and a backup may be there.
-        let mode: String = copy.one(PLAIN, [], |row| Ok(row.get(0)?))?;
+        let mode: String = copy.one(PLAIN, [], |row| row.get(0))?;
         if mode != "delete" {
             return Err(BackupError::Damaged { path, problem: format!("it stayed in journal mode {mode}") });
         }
@@ -315,7 +315,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
         return Ok(());
     }
     let db = Db::open(&path, Role::Reader)?;
-    let words: Vec<String> = db.all(INTEGRITY, [], |row| Ok(row.get(0)?))?;
+    let words: Vec<String> = db.all(INTEGRITY, [], |row| row.get(0))?;
     if let Some(problem) = words.into_iter().find(|word| word != "ok") {
         return Err(BackupError::Damaged { path, problem });
     }
@@ -326,7 +326,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
             problem: format!("{rows} rows point at rows that are missing"),
         });
     }
-    match crate::seal_check::seals(&db).first() {
+    match db.check_seals().first() {
         Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
         None => Ok(()),
     }
@@ -348,7 +348,7 @@ fn count(dir: &Path, files: &[PartEntry]) -> Result<Counts, BackupError> {
         })
     })?;
     if schema(Part::Candles) >= Some(TRADES_SCHEMA) {
-        counts.trades = db.one(crate::trade_sql::RAW_TOTAL, [], |row| natural(row, 0))?;
+        counts.trades = db.one(crate::candles::trade_sql::RAW_TOTAL, [], |row| natural(row, 0))?;
     }
     if schema(Part::Accounts).is_some() {
         let db = Db::open(&dir.join(Part::Accounts.file_name()), Role::Reader)?;

@@ -4,7 +4,6 @@
 //! goes live in one transaction, under the locks that every reader and writer of it respects.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use blake3::Hash;
@@ -14,11 +13,10 @@ use super::{
     Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, PARTIAL, Part, Progress, Stage, Watch, beside, copy,
     create_file, create_folder, digest, is_there, manifest, settle, sync,
 };
-use crate::db::{Db, Role};
-use crate::lock::Lock;
-use crate::migrations::Migration;
-use crate::statements::Sql;
-use crate::{Accounts, ERA_VERSIONS, StoreError, migrate, migrations, sql};
+use crate::engine::migrations::Migration;
+use crate::engine::sqlite::Lock;
+use crate::engine::{Db, Role, Sql, migrate, migrations};
+use crate::{Accounts, ERA_VERSIONS, StoreError};
 
 /// What to do with a store that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +84,10 @@ const KEPT: &str = "before-restore-";
 const KEPT_MAX: u32 = 1_000;
 /// What may stand beside a database that is in use.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
-const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
-const SHAPE: Sql = Sql {
-    what: "read the schema",
-    text: "select type || ' ' || name from sqlite_schema where name not like 'sqlite%' order by 1",
-};
+const SHAPE: Sql = Sql::new(
+    "read the schema",
+    "select type || ' ' || name from sqlite_schema where name not like 'sqlite%' order by 1",
+);
 
 impl<'a> Restore<'a> {
     /// Restores it, without a look at what is inside. See [`Prepared`].
@@ -213,7 +210,7 @@ impl<'a> Restore<'a> {
         }
         // The digests of the manifest say that nothing has changed since, not that it was ever ours.
         if shape(&db)? != made(migrations, self.now)? {
-            return Err(StoreError::Foreign { path: from }.into());
+            return Err(StoreError::Foreign { place: from.into() }.into());
         }
         Ok(())
     }
@@ -308,7 +305,7 @@ impl<'a> Restore<'a> {
             return Err(BackupError::Stopped);
         }
         // Readers may keep the log from being folded in; then the next writer does it.
-        live.each(CHECKPOINT, [], |_| Ok(ControlFlow::Continue(()))).ok();
+        live.fold_log();
         Ok(())
     }
 
@@ -428,7 +425,7 @@ impl Prepared<'_> {
 /// Continues the counters of the replaced database, and begins a new era: the two may have given the same number to different blocks, so
 /// nothing that is cached of one may be used for the other.
 fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
-    staged.run(sql::BEGIN_WRITE, [])?;
+    staged.begin_write()?;
     for (name, next) in settle::highest(settle::counters(staged)?, known) {
         let next = match name.as_str() {
             "version" => (next / ERA_VERSIONS).saturating_add(1).saturating_mul(ERA_VERSIONS),
@@ -436,11 +433,11 @@ fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
         };
         staged.run(settle::SET_COUNTER, (name, next))?;
     }
-    staged.run(sql::COMMIT, []).map(drop)
+    staged.commit()
 }
 
 fn shape(db: &Db) -> Result<Vec<String>, StoreError> {
-    db.all(SHAPE, [], |row| Ok(row.get(0)?))
+    db.all(SHAPE, [], |row| row.get(0))
 }
 
 /// The tables and indexes that our own steps make.

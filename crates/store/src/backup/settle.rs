@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use market::Timestamp;
-use rusqlite::Row;
 
+use crate::StoreError;
 use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, write_audit};
+use crate::candles::sql;
 use crate::count::{signed, small};
-use crate::db::Db;
-use crate::fault::Fault;
-use crate::statements::{Sql, statements};
-use crate::{StoreError, sql};
+use crate::engine::statements::{Sql, statements};
+use crate::engine::{Db, Fault, Row};
 
 statements! {
-    for crate::migrations::ACCOUNTS;
+    for crate::engine::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
     // As they are, whole or not: what is about to be replaced may be replaced because it is damaged.
@@ -33,13 +32,12 @@ statements! {
 }
 
 // These speak to SQLite alone.
-const TABLES: Sql = Sql {
-    what: "list the tables",
-    text: "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' \
+const TABLES: Sql = Sql::new(
+    "list the tables",
+    "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' \
         and name <> 'sealed_table' order by name",
-};
-const COLUMNS: Sql =
-    Sql { what: "list the columns", text: "select name from pragma_table_info($1) order by cid" };
+);
+const COLUMNS: Sql = Sql::new("list the columns", "select name from pragma_table_info($1) order by cid");
 
 /// What is added to the version of accounts whose version is not known: no server has come so far by changes.
 const VERSIONS_UNKNOWN: i64 = 1 << 32;
@@ -92,18 +90,18 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
     let what = "replace the accounts";
     let quoted = staged.to_string_lossy().replace('\'', "''");
     live.script(what, &format!("attach database '{quoted}' as staged"))?;
-    live.run(sql::BEGIN_WRITE, [])?;
+    live.begin_write()?;
     let work = || -> Result<Settled, StoreError> {
         let before = Before::read(live)?;
         // A table may come before the one it points at.
         live.script(what, "pragma defer_foreign_keys = on")?;
-        let tables: Vec<String> = live.all(TABLES, [], |row| Ok(row.get(0)?))?;
+        let tables: Vec<String> = live.all(TABLES, [], |row| row.get(0))?;
         for table in &tables {
             live.script(what, &format!("delete from main.\"{table}\""))?;
         }
         let sealed = live.sealed_tables()?;
         for table in &tables {
-            let columns: Vec<String> = live.all(COLUMNS, [table], |row| Ok(row.get(0)?))?;
+            let columns: Vec<String> = live.all(COLUMNS, [table], |row| row.get(0))?;
             let columns = columns.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
             // Rows are sealed anew here: only such as were whole in the backup.
             let whole = sealed.iter().find(|sealed| sealed.name == *table);
@@ -114,12 +112,12 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
         let settled = settle(live, &before, note)?;
         // Triggers have kept the numbers of rows, beginning with those that were noted; these may have been wrong.
         live.note_sealed_tables()?;
-        live.run(sql::COMMIT, [])?;
+        live.commit()?;
         Ok(settled)
     };
     let done = work();
     if done.is_err() {
-        live.run(sql::ROLLBACK, []).ok();
+        live.rollback().ok();
     }
     live.script(what, "detach database staged").ok();
     done
@@ -127,10 +125,10 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
 
 /// The same for accounts that come to where none were.
 pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreError> {
-    db.run(sql::BEGIN_WRITE, [])?;
-    let done = settle(db, &Before::default(), note).and_then(|_| db.run(sql::COMMIT, []).map(drop));
+    db.begin_write()?;
+    let done = settle(db, &Before::default(), note).and_then(|_| db.commit());
     if done.is_err() {
-        db.run(sql::ROLLBACK, []).ok();
+        db.rollback().ok();
     }
     done
 }

@@ -58,9 +58,9 @@ fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> 
 fn told(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
-        StoreError::Outdated { path, found, known } => Check::warn(
+        StoreError::Outdated { place, found, known } => Check::warn(
             name,
-            format!("{} has an older schema ({found}, this program has {known})", path.display()),
+            format!("{place} has an older schema ({found}, this program has {known})"),
             "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts",
         ),
         StoreError::Interrupted { .. } => Check::warn(
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn an_older_schema_is_looked_at_later_and_a_permission_is_not_a_damage() {
         let path = || "store/accounts.db".into();
-        let older = told("accounts", &StoreError::Outdated { path: path(), found: 1, known: 2 });
+        let older = told("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
         assert_eq!(older.verdict, Verdict::Warn);
-        let denied = StoreError::Denied { what: "open the database", path: path(), source: "no".into() };
+        let denied = StoreError::Denied { what: "open the database", place: path(), source: "no".into() };
         assert_eq!(told("accounts", &denied).advice.as_deref(), Some(AS_SERVICE));
     }
 }

@@ -1,19 +1,17 @@
 use std::io;
-use std::ops::{ControlFlow, Deref};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::Timestamp;
 
-use crate::db::{Db, Role};
+use crate::candles::sql;
+use crate::engine::sqlite::{JobLock, Lock};
+use crate::engine::version::{SeenVersion, VersionReader};
+use crate::engine::{Db, Place, Role, migrate, migrations};
 use crate::file_names::CANDLES as FILE;
-use crate::lock::{JobLock, Lock};
-use crate::statements::Sql;
-use crate::version::{SeenVersion, VersionReader};
-use crate::{Batch, ImportState, StoreError, View, migrate, migrations, sql};
-
-const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
+use crate::{Batch, ImportState, StoreError, View};
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +45,10 @@ pub struct FileSizes {
 }
 
 impl Store {
-    pub fn open(dir: &Path, access: Access) -> Result<Store, StoreError> {
+    pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
+        let Place::Path(dir) = place.into();
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let store = Store { dir: dir.to_owned(), path: dir.join(FILE), role, blocks_read: Arc::default() };
+        let store = Store { path: dir.join(FILE), dir, role, blocks_read: Arc::default() };
         match access {
             Access::Read | Access::Look => store.reader().map(drop)?,
             Access::Write { now } => store.prepare(now)?,
@@ -91,11 +90,11 @@ impl Store {
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         if !exists(&self.path)? {
-            return Err(StoreError::Absent { path: self.dir.clone() });
+            return Err(StoreError::Absent { place: (&self.dir).into() });
         }
         let db = match Db::open(&self.path, self.role) {
             // The creation of the store was interrupted.
-            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { path: self.dir.clone() }),
+            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: (&self.dir).into() }),
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
@@ -103,9 +102,9 @@ impl Store {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: SeenVersion::default() })
             }
             // The same, a little later.
-            0 => Err(StoreError::Absent { path: self.dir.clone() }),
+            0 => Err(StoreError::Absent { place: (&self.dir).into() }),
             found => Err(StoreError::Outdated {
-                path: self.path.clone(),
+                place: (&self.path).into(),
                 found,
                 known: migrations::known(migrations::ALL),
             }),
@@ -121,13 +120,13 @@ impl Store {
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         if !exists(&self.path)? {
-            return Err(StoreError::Absent { path: self.dir.clone() });
+            return Err(StoreError::Absent { place: (&self.dir).into() });
         }
         let lock = Lock::take(&self.dir)?;
         let db = Db::open(&self.path, Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
-            return Err(StoreError::Outdated { path: self.path.clone(), found, known });
+            return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
         Ok(Writer { view: View::new(db, self.blocks_read.clone()), _lock: lock })
@@ -187,7 +186,7 @@ impl Reader {
     /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log
     /// cannot be folded back into the file past the oldest snapshot.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
-        self.view.db().run(sql::BEGIN_READ, [])?;
+        self.view.db().begin_read()?;
         Ok(Snapshot { view: &self.view })
     }
 }
@@ -209,7 +208,7 @@ impl Deref for Snapshot<'_> {
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
-        self.view.db().run(sql::COMMIT, []).ok();
+        self.view.db().commit().ok();
     }
 }
 
@@ -224,14 +223,14 @@ impl Drop for Writer {
     fn drop(&mut self) {
         // The log is folded into the file, so that an idle store is one file of its true size. Readers in the middle
         // of a snapshot prevent it; then the next writer does it.
-        self.view.db().each(CHECKPOINT, [], |_| Ok(ControlFlow::Continue(()))).ok();
+        self.view.db().fold_log();
     }
 }
 
 impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
-        self.view.db().run(sql::BEGIN_WRITE, [])?;
+        self.view.db().begin_write()?;
         Ok(Batch::new(&self.view))
     }
 }

@@ -2,10 +2,9 @@
 //! the last ends. So a read of a few blocks among many can tell that none between them is missing.
 
 use market::Timestamp;
-use rusqlite::Row;
 
 use crate::BlockEntry;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// A row of the directory with what it knows of its neighbours.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +20,7 @@ impl LinkedEntry {
     pub(crate) fn read(row: &Row<'_>) -> Result<LinkedEntry, Fault> {
         Ok(LinkedEntry {
             entry: BlockEntry::read(row)?,
-            next: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+            next: row.get::<Option<i64>>(6)?.map(Timestamp),
             ends: (Timestamp(row.get(7)?), Timestamp(row.get(8)?)),
         })
     }

@@ -2,9 +2,10 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
+use crate::candles::sql;
 use crate::count::signed;
-use crate::db::Db;
-use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View, sql};
+use crate::engine::Db;
+use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
 /// What writing a row did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         if self.state != State::Committed {
             // SQLite has rolled back by itself after some errors; then there is nothing left to undo.
-            self.view.db().run(sql::ROLLBACK, []).ok();
+            self.view.db().rollback().ok();
         }
     }
 }
@@ -56,7 +57,7 @@ impl<'a> Batch<'a> {
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
-        self.view.db().run(sql::COMMIT, [])?;
+        self.view.db().commit()?;
         self.state = State::Committed;
         Ok(())
     }
@@ -118,7 +119,7 @@ impl<'a> Batch<'a> {
 
     fn series_id(&mut self, series: &Series) -> Result<i64, StoreError> {
         let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
-        if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| Ok(row.get(0)?))? {
+        if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| row.get(0))? {
             return Ok(id);
         }
         self.no_such_series(series)?;
@@ -182,7 +183,7 @@ impl<'a> Batch<'a> {
 
     fn total(&mut self, series: &Series, series_id: i64, change: Totals) -> Result<(), StoreError> {
         let version = self.touch()?;
-        let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| Ok(row.get(0)?))?;
+        let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
         if empty {
             self.db().run(sql::REMOVE_SERIES, [series_id])?;
             self.db().run(sql::ADD_COUNTS, (-1, 0, series.symbol.as_str()))?;
@@ -203,7 +204,7 @@ impl<'a> Batch<'a> {
     /// The first of `count` new ids.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
-        let next: i64 = self.db().one(sql::COUNT_UP, (count, name), |row| Ok(row.get(0)?))?;
+        let next: i64 = self.db().one(sql::COUNT_UP, (count, name), |row| row.get(0))?;
         Ok(next - count)
     }
 
@@ -212,7 +213,7 @@ impl<'a> Batch<'a> {
         if let Some(version) = self.version {
             return Ok(version);
         }
-        let version = self.db().one(sql::COUNT_UP, (1, "version"), |row| Ok(row.get(0)?))?;
+        let version = self.db().one(sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
         self.version = Some(version);
         Ok(version)
     }
@@ -262,26 +263,26 @@ impl Totals {
 }
 
 fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
-    let params = rusqlite::params![
+    let params = (
         security.symbol.as_str(),
-        security.name_en,
-        security.name_cn,
-        security.name_hk,
-        security.exchange,
-        security.currency,
+        &security.name_en,
+        &security.name_cn,
+        &security.name_hk,
+        &security.exchange,
+        &security.currency,
         security.lot_size,
-        security.board,
+        &security.board,
         security.listing_date.map(|date| date.to_string()),
         security.decimals,
         security.total_shares,
         security.circulating_shares,
         security.hk_shares,
-        security.eps,
-        security.eps_ttm,
-        security.bps,
-        security.dividend_yield,
+        &security.eps,
+        &security.eps_ttm,
+        &security.bps,
+        &security.dividend_yield,
         security.kind.map(SecurityKind::as_str),
         security.delisted_on.map(|date| date.to_string()),
-    ];
+    );
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

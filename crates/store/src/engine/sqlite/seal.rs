@@ -270,8 +270,8 @@ fn seal(context: &Context<'_>, first: usize) -> i64 {
 mod tests {
     use market::{Grain, Timestamp};
 
-    use crate::db::{Db, Role};
-    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError, migrate, migrations};
+    use crate::engine::{Db, Role, migrate, migrations};
+    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError};
 
     const NOW: Timestamp = Timestamp(1_763_200_000);
 
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_migration_does_not_seal_what_is_not_whole() {
-        let later = migrations::Migration { version: 900, name: "later", text: "select 1" };
+        let later = migrations::Migration { version: 900, name: "later", sqlite: "select 1" };
         let dir = tempfile::tempdir().unwrap();
         let db = older(dir.path(), 1);
         migrate::migrate(&db, migrations::ALL, NOW).unwrap();
@@ -343,15 +343,15 @@ mod tests {
         conn.execute_batch("insert into sealed_table select * from kept").unwrap();
         migrate::migrate(&db, &steps, NOW).unwrap();
         // What the step left behind is sealed, and what is written next too.
-        db.run(crate::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
-        assert_eq!(crate::seal_check::seals(&db), []);
+        db.run(crate::candles::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
+        assert_eq!(crate::engine::sqlite::seal_check::seals(db.sqlite().unwrap()), []);
     }
 
     /// A table that forgets to be sealed would not be noticed by any other test.
     #[test]
     fn every_table_of_accounts_is_sealed_and_of_candles_every_one_that_answers_rest_on() {
         let names = |migrations| -> (Vec<String>, Vec<String>) {
-            let conn = crate::statements::schema_of(migrations);
+            let conn = crate::engine::statements::schema_of(migrations);
             let sealed = super::list(&conn).unwrap().into_iter().map(|listed| listed.table.name).collect();
             let all = "select name from sqlite_schema where type = 'table' and name <> 'sealed_table' order by name";
             let mut statement = conn.prepare(all).unwrap();
@@ -379,9 +379,12 @@ mod tests {
                 values (x'01', 'access', 'f', 'c', 1, '', 0, 0, 0)";
         db.script("add a token", rows).unwrap();
         db.script("remove its client", "delete from oauth_client").unwrap();
-        assert_eq!(crate::seal_check::seals(&db), []);
-        let left =
-            db.all_of("count", "select count(*) from oauth_token", |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(crate::engine::sqlite::seal_check::seals(db.sqlite().unwrap()), []);
+        let left = db
+            .sqlite()
+            .unwrap()
+            .all_of("count", "select count(*) from oauth_token", |row| row.get::<_, i64>(0))
+            .unwrap();
         assert_eq!(left, [0]);
     }
 }

@@ -1,9 +1,9 @@
 //! Statements about what imports changed, and about taking things out of the store again; see `sql.rs` for the dialect.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 statements! {
-    for crate::migrations::ALL;
+    for crate::engine::migrations::ALL;
     ADD_CHANGE: "write what an import changed",
         "insert into import_change (import_id, place, symbol, grain, lane, first_at, last_at, added, replaced) \
          values ($1, (select coalesce(max(place), 0) + 1 from import_change where import_id = $1), \
@@ -41,6 +41,6 @@ mod tests {
 
     #[test]
     fn looks_at_changes_follow_the_keys() {
-        crate::statements::follow_the_keys(crate::migrations::ALL, &[CHANGES, CHANGED_SINCE]);
+        crate::engine::statements::follow_the_keys(crate::engine::migrations::ALL, &[CHANGES, CHANGED_SINCE]);
     }
 }

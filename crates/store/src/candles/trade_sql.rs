@@ -1,6 +1,6 @@
 //! Statements about single trades; see `sql.rs` for the dialect.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! day_columns {
     () => {
@@ -15,7 +15,7 @@ macro_rules! entry_columns {
 }
 
 statements! {
-    for crate::migrations::ALL;
+    for crate::engine::migrations::ALL;
     DAYS_BACK: "list the days with trades", concat!("select ", day_columns!(),
         " from sealed_trade_day where symbol = $1 and day <= $2 order by day desc limit $3");
     DAYS: "list the days with trades", concat!("select ", day_columns!(),
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn looks_at_a_day_follow_the_keys() {
-        let conn = crate::statements::schema_of(crate::migrations::ALL);
+        let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);
         for sql in [DAYS_BACK, DAYS, DAY_COUNT, ENTRIES, BODY] {
-            let plan = crate::statements::plan(&conn, &sql);
+            let plan = crate::engine::statements::plan(&conn, &sql);
             let grows = plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP"));
             assert!(!grows, "{plan:#?}\n{}", sql.text);
         }

@@ -1,8 +1,7 @@
 use market::{Date, SecurityKind, Symbol};
-use rusqlite::Row;
 
 use crate::count::small;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// What is known of a security besides its candles. Texts are kept as they came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,11 +85,11 @@ impl Security {
 }
 
 fn date(row: &Row<'_>, column: usize, what: &'static str) -> Result<Option<Date>, Fault> {
-    let text = row.get_ref(column)?.as_str_or_null()?;
+    let text = row.text_or_null(column)?;
     text.map(|text| text.parse().map_err(|_| Fault::value(what, text))).transpose()
 }
 
 fn kind(row: &Row<'_>, column: usize) -> Result<Option<SecurityKind>, Fault> {
-    let text = row.get_ref(column)?.as_str_or_null()?;
+    let text = row.text_or_null(column)?;
     text.map(|text| SecurityKind::parse(text).ok_or_else(|| Fault::value("kind", text))).transpose()
 }

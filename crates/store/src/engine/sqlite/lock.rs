@@ -23,7 +23,7 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Lock, StoreError> {
         let path = dir.join(FILE);
-        let fail = |what| move |source| StoreError::io(what, &dir.join(FILE), source);
+        let fail = |what| move |source| StoreError::io(what, dir.join(FILE), source);
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
         let mut file = options.open(&path).map_err(fail("open the lock file"))?;
         let mut tries = 0;
@@ -37,7 +37,7 @@ impl Lock {
                         tries += 1;
                         std::thread::sleep(PAUSE);
                     }
-                    pid => return Err(StoreError::Busy { path: dir.to_owned(), pid }),
+                    pid => return Err(StoreError::Busy { place: dir.into(), pid }),
                 },
                 Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
             }

@@ -1,12 +1,10 @@
 //! Taking things out of the store again: what imports changed, so that one can be undone, and all that is stored of a symbol.
 
 use market::{Symbol, Timestamp};
-use rusqlite::Row;
 
-use crate::fault::Fault;
-use crate::{
-    Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View, trade_sql, undo_sql,
-};
+use crate::candles::{trade_sql, undo_sql};
+use crate::engine::{Fault, Row};
+use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
 
 /// What an import changed in a series with one commit. The bytes are not looked at here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +96,7 @@ impl Batch<'_> {
         self.write(|batch| {
             for day in &days {
                 let place = (symbol.as_str(), day.day.to_string(), 0i64);
-                let bodies: Vec<i64> =
-                    batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| Ok(row.get(0)?))?;
+                let bodies: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
                 for id in bodies {
                     batch.db().run(trade_sql::REMOVE_BODY, [id])?;
                 }
@@ -139,7 +136,7 @@ impl Batch<'_> {
             && self.trade_day_count(symbol)? == 0
             && self.margin(symbol)?.is_none();
         let is_named: bool =
-            self.db().one(undo_sql::IS_NAMED_IN_LEDGER, [symbol.as_str()], |row| Ok(row.get(0)?))?;
+            self.db().one(undo_sql::IS_NAMED_IN_LEDGER, [symbol.as_str()], |row| row.get(0))?;
         if is_bare && !is_named { self.remove_security(symbol) } else { Ok(()) }
     }
 }

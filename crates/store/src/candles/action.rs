@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 
 use market::adjust::Amount;
 use market::{Action, Date, Symbol};
-use rusqlite::Row;
 
+use crate::candles::sql;
 use crate::count::signed;
-use crate::fault::Fault;
-use crate::{Batch, StoreError, View, sql};
+use crate::engine::{Fault, Row};
+use crate::{Batch, StoreError, View};
 
 /// What replacing corporate actions did, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,14 +59,14 @@ impl View {
         self.steady(|| {
             let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
                 let action = Action {
-                    ex_date: date(row.get_ref(0)?.as_str()?)?,
+                    ex_date: date(row.text(0)?)?,
                     cash: amount(row, 1)?,
                     split: amount(row, 2)?,
                     bonus: amount(row, 3)?,
                     rights: amount(row, 4)?,
                     rights_price: amount(row, 5)?,
                 };
-                let pay_date = row.get_ref(6)?.as_str_or_null()?.map(date).transpose()?;
+                let pay_date = row.text_or_null(6)?.map(date).transpose()?;
                 Ok(StoredAction { action, pay_date })
             })?;
             let counted = self.counts(symbol)?.map_or(0, |(_, actions)| actions);
@@ -77,13 +77,13 @@ impl View {
 
     /// What [`Batch::put_factors`] wrote, unless a daily candle or an action of the symbol has changed since.
     pub fn factors(&self, symbol: &Symbol) -> Result<Option<Vec<u8>>, StoreError> {
-        self.db().first(sql::FACTORS, [symbol.as_str()], |row| Ok(row.get(0)?))
+        self.db().first(sql::FACTORS, [symbol.as_str()], |row| row.get(0))
     }
 
     /// The symbols that have actions, but no factors.
     pub fn without_factors(&self) -> Result<Vec<Symbol>, StoreError> {
         self.db().all(sql::WITHOUT_FACTORS, [], |row| {
-            let text = row.get_ref(0)?.as_str()?;
+            let text = row.text(0)?;
             text.parse().map_err(|_| Fault::value("symbol", text))
         })
     }
@@ -177,6 +177,6 @@ fn date(text: &str) -> Result<Date, Fault> {
 }
 
 fn amount(row: &Row<'_>, column: usize) -> Result<Amount, Fault> {
-    let text = row.get_ref(column)?.as_str()?;
+    let text = row.text(column)?;
     Amount::parse(text).map_err(|_| Fault::value("amount", text))
 }

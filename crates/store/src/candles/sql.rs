@@ -1,7 +1,7 @@
 //! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
 //! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
 
-use crate::statements::statements;
+use crate::engine::statements::statements;
 
 macro_rules! security_columns {
     () => {
@@ -44,12 +44,7 @@ macro_rules! quarantine_from {
 }
 
 statements! {
-    for crate::migrations::ALL;
-    BEGIN_READ: "begin reading", "begin";
-    BEGIN_WRITE: "begin writing", "begin immediate";
-    COMMIT: "commit", "commit";
-    ROLLBACK: "roll back", "rollback";
-
+    for crate::engine::migrations::ALL;
     VERSION: "read the version of the store", "select next from counter where name = 'version'";
     COUNT_UP: "take new ids", "update counter set next = next + $1 where name = $2 returning next";
 
@@ -239,7 +234,7 @@ mod tests {
     /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
     #[test]
     fn directory_walks_follow_the_keys() {
-        let conn = crate::statements::schema_of(crate::migrations::ALL);
+        let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);
         for sql in [
             BLOCKS,
             BLOCKS_ALL,
@@ -253,7 +248,7 @@ mod tests {
             MARGIN,
             LAST_STARTING_BY,
         ] {
-            let plan = crate::statements::plan(&conn, &sql);
+            let plan = crate::engine::statements::plan(&conn, &sql);
             assert!(
                 !plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")),
                 "{plan:#?}\n{}",

@@ -1,8 +1,8 @@
 use market::{MarginFactor, Symbol};
-use rusqlite::Row;
 
-use crate::fault::Fault;
-use crate::{Batch, Change, StoreError, View, sql};
+use crate::candles::sql;
+use crate::engine::{Fault, Row};
+use crate::{Batch, Change, StoreError, View};
 
 /// The margin factors of a symbol: initial, maintenance, and the one at which positions are sold by force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub struct Margin {
 
 impl Margin {
     fn read(row: &Row<'_>) -> Result<Margin, Fault> {
-        let symbol = row.get_ref(0)?.as_str()?;
+        let symbol = row.text(0)?;
         let symbol = symbol.parse().map_err(|_| Fault::value("symbol", symbol))?;
         Ok(Margin { symbol, im: factor(row, 1)?, mm: factor(row, 2)?, fm: factor(row, 3)? })
     }
 }
 
 fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
-    let text = row.get_ref(column)?.as_str()?;
+    let text = row.text(column)?;
     MarginFactor::parse(text).map_err(|_| Fault::value("margin factor", text))
 }
 

@@ -1,11 +1,11 @@
 //! The import ledger: which file was imported when, how far, with what result, and which rows were refused.
 
 use market::{Symbol, Timestamp};
-use rusqlite::Row;
 
+use crate::candles::sql;
 use crate::count::{natural, signed};
-use crate::fault::Fault;
-use crate::{Batch, Series, StoreError, View, sql};
+use crate::engine::{Fault, Row};
+use crate::{Batch, Series, StoreError, View};
 
 /// Characters of a quarantined row's text, reason and symbol that are kept.
 pub const QUARANTINE_TEXT_MAX: usize = 500;

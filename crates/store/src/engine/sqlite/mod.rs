@@ -1,4 +1,4 @@
-//! The connection: every statement passes here, is prepared once, and fails with a name and a path.
+//! SQLite: one file a database, and what only it has: seals, pages that are copied, a log that is folded in.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -8,25 +8,28 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{CachedStatement, Connection, OpenFlags, Params, Row};
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, OpenFlags};
 
-use crate::fault::Fault;
-use crate::seal::{self, Listed, SealMode, SealedTable};
-use crate::statements::Sql;
-use crate::{BLOCK_BYTES_MAX, StoreError, sql};
+use super::migrate::Owner;
+use super::params::Value;
+use super::{Fault, Place, Role};
+use crate::count::natural;
+use crate::{BLOCK_BYTES_MAX, Depth, Finding, StoreError};
+use seal::SealMode;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Reader,
-    /// A reader that leaves no trace: not even the files beside a database that SQLite shares between processes.
-    Onlooker,
-    Writer,
-    /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
-    Draft,
-}
+pub use lock::JobLock;
+pub(crate) use lock::Lock;
+pub(crate) use rusqlite::{Error, Row};
+pub(crate) use seal::{Listed, SealedTable};
+
+mod lock;
+pub(crate) mod seal;
+pub(crate) mod seal_check;
+mod trouble;
 
 #[derive(Debug)]
-pub(crate) struct Db {
+pub(crate) struct Database {
     conn: Connection,
     path: PathBuf,
     mode: SealMode,
@@ -55,13 +58,18 @@ const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
 const PAGES_A_STEP: i32 = 2_048;
 /// How often a copy waits for the same lock, each time as long as a statement would.
 const WAITS_MAX: u32 = 3;
+/// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
+const APPLICATION_ID: i64 = 0x4348_4e44;
+const LEDGER: &str = "create table if not exists migration (
+    version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
+const REFERENCES: &str = "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2";
 /// What is attempted when a file turns out to be no database.
 const HEADER: &str = "read the header of the database";
 /// SQLite's own catalogue: 0 in a file that has nothing in it.
-pub(crate) const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
+pub(crate) const TABLES: &str = "select count(*) from sqlite_schema";
 
-impl Db {
-    pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
+impl Database {
+    pub(crate) fn open(path: &Path, role: Role) -> Result<Database, StoreError> {
         let what = "open the database";
         let access = match role {
             Role::Reader | Role::Onlooker => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -69,7 +77,7 @@ impl Db {
         };
         let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if matches!(role, Role::Reader | Role::Onlooker) && is_emptied(path) {
-            return Err(StoreError::Emptied { path: path.to_owned() });
+            return Err(StoreError::Emptied { place: path.into() });
         }
         if role == Role::Reader {
             roll_back(path);
@@ -78,15 +86,15 @@ impl Db {
             Some(address) => Connection::open_with_flags(address, access | OpenFlags::SQLITE_OPEN_URI),
             None => Connection::open_with_flags(path, access),
         };
-        let conn = opened.map_err(|error| StoreError::of(what, path, error.into()))?;
+        let conn = opened.map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
         let mode = match role {
             Role::Reader | Role::Onlooker => SealMode::Reading,
             Role::Writer | Role::Draft => SealMode::Writing,
         };
-        let db = Db { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
-        db.configure(role).map_err(|error| StoreError::of(what, path, error.into()))?;
+        let db = Database { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
+        db.configure(role).map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
         // A file that is no database, or whose schema is damaged, is refused here.
-        let schema = db.conn.query_row(TABLES.text, [], |_| Ok(()));
+        let schema = db.conn.query_row(TABLES, [], |_| Ok(()));
         schema.map_err(|error| db.fail(HEADER)(error.into()))?;
         if role == Role::Draft {
             // Another database is copied into it: what is created later would be about that one.
@@ -157,22 +165,20 @@ impl Db {
         seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
-    /// Whether several statements in a row see the same state.
-    pub(crate) fn in_transaction(&self) -> bool {
+    pub(super) fn in_transaction(&self) -> bool {
         !self.conn.is_autocommit()
     }
 
-    /// As [`Db::all`], for a statement that is put together.
+    /// Every row of a statement that is put together, and will not come again.
     pub(crate) fn all_of<T>(
         &self,
         what: &'static str,
         text: &str,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let run = || -> rusqlite::Result<Vec<T>> {
+        let mut run = || -> rusqlite::Result<Vec<T>> {
             let mut statement = self.prepare(text)?;
-            let rows = statement.query_map([], read)?.collect();
-            // It will not come again.
+            let rows = statement.query_map([], &mut read)?.collect();
             statement.discard();
             rows
         };
@@ -211,81 +217,84 @@ impl Db {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// SQLite's mark of what other connections have committed. It means something to one connection alone.
+    pub(super) fn data_version(&self) -> Result<i64, Fault> {
+        Ok(self.conn.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?)
     }
 
-    /// Runs a statement that gives no rows; answers how many rows it changed.
-    pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
-        let run = || -> rusqlite::Result<usize> {
-            self.attach_at_first_use()?;
-            self.conn.prepare_cached(sql.text)?.execute(params)
-        };
-        run().map_err(|error| self.fail(sql.what)(error.into()))
+    pub(super) fn owner(&self) -> Result<Owner, Fault> {
+        let id: i64 = self.conn.query_row("pragma application_id", [], |row| row.get(0))?;
+        if id == APPLICATION_ID {
+            return Ok(Owner::Ours);
+        }
+        let tables: i64 = self.conn.query_row(TABLES, [], |row| row.get(0))?;
+        Ok(if id == 0 && tables == 0 { Owner::Nobody } else { Owner::AnotherProgram })
     }
 
-    /// Hands row after row to `read`, until it breaks.
-    pub(crate) fn each(
-        &self,
-        sql: Sql,
-        params: impl Params,
-        mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
-    ) -> Result<(), StoreError> {
-        let run = || -> Result<(), Fault> {
-            let mut statement = self.prepare(sql.text)?;
-            let mut rows = statement.query(params)?;
-            while let Some(row) = rows.next()? {
-                if read(row)?.is_break() {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        run().map_err(self.fail(sql.what))
+    pub(super) fn mark_as_ours(&self) -> Result<(), Fault> {
+        self.script(&format!("pragma application_id = {APPLICATION_ID}; {LEDGER}"))
     }
 
-    pub(crate) fn all<T>(
-        &self,
-        sql: Sql,
-        params: impl Params,
-        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, StoreError> {
-        let mut all = Vec::new();
-        self.each(sql, params, |row| {
-            all.push(read(row)?);
+    pub(super) fn check(&self, depth: Depth) -> Result<Vec<Finding>, Fault> {
+        let pages =
+            if depth == Depth::Quick { "pragma quick_check(100)" } else { "pragma integrity_check(100)" };
+        let mut found = Vec::new();
+        self.each(pages, &[], |row| {
+            found.extend(Some(row.get::<String>(0)?).filter(|word| word != "ok").map(Finding::Engine));
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(all)
-    }
-
-    pub(crate) fn first<T>(
-        &self,
-        sql: Sql,
-        params: impl Params,
-        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
-    ) -> Result<Option<T>, StoreError> {
-        let mut first = None;
-        self.each(sql, params, |row| {
-            first = Some(read(row)?);
-            Ok(ControlFlow::Break(()))
+        self.each(REFERENCES, &[], |row| {
+            let (table, parent) = (row.get(0)?, row.get(1)?);
+            found.push(Finding::Dangling { table, parent, count: natural(row, 2)? });
+            Ok(ControlFlow::Continue(()))
         })?;
-        Ok(first)
+        Ok(found)
     }
 
-    /// The one row that a statement must give.
-    pub(crate) fn one<T>(
+    /// Folds the log into the file, as far as readers let it.
+    pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
+        self.each("pragma wal_checkpoint(truncate)", &[], |_| Ok(ControlFlow::Continue(())))
+    }
+
+    pub(super) fn begin(&self, write: bool) -> Result<(), Fault> {
+        self.run(if write { "begin immediate" } else { "begin" }, &[]).map(drop)
+    }
+
+    pub(super) fn commit(&self) -> Result<(), Fault> {
+        self.run("commit", &[]).map(drop)
+    }
+
+    pub(super) fn rollback(&self) -> Result<(), Fault> {
+        self.run("rollback", &[]).map(drop)
+    }
+
+    pub(super) fn run(&self, text: &str, values: &[Value<'_>]) -> Result<usize, Fault> {
+        self.attach_at_first_use()?;
+        let mut statement = self.conn.prepare_cached(text)?;
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()?)
+    }
+
+    pub(super) fn each(
         &self,
-        sql: Sql,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
-    ) -> Result<T, StoreError> {
-        self.first(sql, params, read)?.ok_or_else(|| self.fail(sql.what)(Fault::Missing))
+        text: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&super::Row<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), Fault> {
+        let mut statement = self.prepare(text)?;
+        bind(&mut statement, values)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            if read(&super::Row::Sqlite(row))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
-    /// Several statements at once, for migrations.
-    pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
-        let run = self.attach_at_first_use().and_then(|()| self.conn.execute_batch(text));
-        run.map_err(|error| self.fail(what)(error.into()))
+    pub(super) fn script(&self, text: &str) -> Result<(), Fault> {
+        self.attach_at_first_use()?;
+        Ok(self.conn.execute_batch(text)?)
     }
 
     /// Puts the pages of another database in the place of all that is here, in one transaction: a reader sees the
@@ -295,11 +304,11 @@ impl Db {
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
-        from: &Db,
+        from: &Database,
         mut watch: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let path = self.path.clone();
-        let fail = |error: rusqlite::Error| StoreError::of(what, &path, error.into());
+        let fail = |error: rusqlite::Error| StoreError::of(what, &Place::from(&path), error.into());
         let backup = Backup::new(&from.conn, &mut self.conn).map_err(fail)?;
         let mut waits = 0;
         loop {
@@ -323,18 +332,55 @@ impl Db {
     }
 
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
-        move |fault| StoreError::of(what, &self.path, fault)
+        move |fault| StoreError::of(what, &Place::from(&self.path), fault)
+    }
+}
+
+/// A column of a row, where it lies.
+pub(super) fn column<'a>(row: &'a Row<'a>, column: usize) -> Result<Value<'a>, Fault> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(Value::Null),
+        ValueRef::Integer(number) => Ok(Value::Int(number)),
+        // No column of ours has one.
+        ValueRef::Real(number) => Err(Fault::value("value", &number.to_string())),
+        ValueRef::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => Ok(Value::Text(text)),
+            Err(_) => Err(Fault::value("text", &String::from_utf8_lossy(text))),
+        },
+        ValueRef::Blob(bytes) => Ok(Value::Blob(bytes)),
+    }
+}
+
+fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> rusqlite::Result<()> {
+    let wanted = statement.parameter_count();
+    if wanted != values.len() {
+        return Err(Error::InvalidParameterCount(values.len(), wanted));
+    }
+    for (place, value) in (1..).zip(values) {
+        statement.raw_bind_parameter(place, value)?;
+    }
+    Ok(())
+}
+
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        let value = match *self {
+            Value::Null => ValueRef::Null,
+            Value::Int(number) => ValueRef::Integer(number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        };
+        Ok(rusqlite::types::ToSqlOutput::Borrowed(value))
     }
 }
 
 /// Seals every row of a database as it is. Only for tests, which put rows there that no working program would write: it would
 /// make damage pass for whole, so no command does it.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
-    let db = Db::open(path, Role::Writer)?;
-    db.run(sql::BEGIN_WRITE, [])?;
-    db.detach_seals()?;
-    db.seal_all()?;
-    db.run(sql::COMMIT, []).map(drop)
+    let db = Database::open(path, Role::Writer)?;
+    let sealed = db.begin(true).map_err(db.fail("begin writing")).and_then(|()| db.detach_seals());
+    sealed.and_then(|()| db.seal_all())?;
+    db.commit().map_err(db.fail("commit"))
 }
 
 /// Whether a database file is empty. SQLite takes an empty file for a new database and removes the log (WAL) beside it, even on a read-only
@@ -353,7 +399,7 @@ fn roll_back(path: &Path) {
     let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
     conn.busy_timeout(BUSY_TIMEOUT).ok();
     // SQLite does it with the first read, under its own locks, and only if no other process is writing.
-    conn.query_row(TABLES.text, [], |_| Ok(())).ok();
+    conn.query_row(TABLES, [], |_| Ok(())).ok();
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
@@ -387,7 +433,8 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::{migrate, migrations};
+    use crate::candles::sql;
+    use crate::engine::{Db, Sql, migrate, migrations};
 
     #[test]
     fn a_statement_with_a_time_range_is_prepared_only_once() {
@@ -397,7 +444,7 @@ mod tests {
         for at in 0..3 {
             db.all(sql::BLOCKS, ("700.HK", "1m", "regular", at, at + 1), |_| Ok(())).unwrap();
         }
-        let statement = db.conn.prepare_cached(sql::BLOCKS.text).unwrap();
+        let statement = db.sqlite().unwrap().conn.prepare_cached(sql::BLOCKS.text).unwrap();
         let status =
             [StatementStatus::Run, StatementStatus::RePrepare].map(|kind| statement.get_status(kind));
         assert_eq!(status, [3, 0]);
@@ -405,18 +452,22 @@ mod tests {
 
     /// How many views and triggers a connection has.
     fn attached(db: &Db) -> i64 {
-        db.conn.query_row("select count(*) from sqlite_temp_schema", [], |row| row.get(0)).unwrap()
+        db.sqlite()
+            .unwrap()
+            .conn
+            .query_row("select count(*) from sqlite_temp_schema", [], |row| row.get(0))
+            .unwrap()
     }
 
     #[test]
     fn what_a_connection_changes_first_is_sealed_however_the_statement_is_run() {
         const ADD: Sql =
-            Sql { what: "count", text: "insert into counter (name, next) values ('new', 1) returning next" };
-        const RAISE: Sql = Sql { what: "count", text: "update counter set next = next + 1" };
+            Sql::new("count", "insert into counter (name, next) values ('new', 1) returning next");
+        const RAISE: Sql = Sql::new("count", "update counter set next = next + 1");
         let ways: [fn(&Db); 4] = [
             |db| assert!(db.run(RAISE, []).unwrap() > 0),
             |db| drop(db.all(ADD, [], |_| Ok(())).unwrap()),
-            |db| drop(db.all_of(ADD.what, ADD.text, |_| Ok(())).unwrap()),
+            |db| drop(db.sqlite().unwrap().all_of(ADD.what, ADD.text, |_| Ok(())).unwrap()),
             |db| db.script(RAISE.what, RAISE.text).unwrap(),
         ];
         for way in ways {
@@ -429,7 +480,7 @@ mod tests {
             assert_eq!(attached(&db), 0);
             way(&db);
             assert!(attached(&db) > 0);
-            assert_eq!(crate::seal_check::seals(&db), []);
+            assert_eq!(seal_check::seals(db.sqlite().unwrap()), []);
         }
     }
 
@@ -446,10 +497,10 @@ mod tests {
             assert_eq!(db.first(sql::SECURITY, ["700.HK"], |_| Ok(())).unwrap(), None);
             assert_eq!(attached(&db), 1);
         }
-        let all = i64::try_from(db.sealed_tables().unwrap().len()).unwrap();
-        db.run(sql::BEGIN_READ, []).unwrap();
+        let all = i64::try_from(db.sqlite().unwrap().sealed_tables().unwrap().len()).unwrap();
+        db.begin_read().unwrap();
         assert_eq!(attached(&db), all);
-        db.run(sql::ROLLBACK, []).unwrap();
+        db.rollback().unwrap();
         assert_eq!(attached(&db), all);
         assert_eq!(db.first(sql::SECURITY, ["700.HK"], |_| Ok(())).unwrap(), None);
     }
@@ -458,11 +509,13 @@ mod tests {
     fn a_writer_promises_durability_and_a_reader_cannot_write() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("candles.db");
-        let setting =
-            |db: &Db, name: &str| db.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        let setting = |db: &Db, name: &str| {
+            db.sqlite().unwrap().conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap()
+        };
         let writer = Db::open(&path, Role::Writer).unwrap();
         migrate::migrate(&writer, migrations::ALL, market::Timestamp(0)).unwrap();
-        let mode: String = writer.conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        let mode: String =
+            writer.sqlite().unwrap().conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!(mode, "wal");
         assert_eq!(setting(&writer, "synchronous"), 2);
         assert_eq!(setting(&writer, "foreign_keys"), 1);

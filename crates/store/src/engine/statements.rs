@@ -1,20 +1,45 @@
 //! What every file of statements has in common: a name for each, and the tests that none of them may do without.
 
+use std::borrow::Cow;
+
 /// A statement and what it is for, in the words of an error message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql {
     pub(crate) what: &'static str,
     pub(crate) text: &'static str,
+    /// What PostgreSQL is told instead, where the text is not for both.
+    #[allow(dead_code, reason = "the second engine is not here yet")]
+    pub(crate) postgres: Option<&'static str>,
+}
+
+impl Sql {
+    /// A statement that both engines understand.
+    pub(crate) const fn new(what: &'static str, text: &'static str) -> Sql {
+        Sql { what, text, postgres: None }
+    }
+
+    /// What PostgreSQL is told. It has no seals of ours, so a view of sealed rows is the table itself.
+    #[allow(dead_code, reason = "the second engine is not here yet")]
+    pub(crate) fn for_postgres(&self) -> Cow<'static, str> {
+        match self.postgres {
+            Some(text) => Cow::Borrowed(text),
+            None if self.text.contains("sealed_") => Cow::Owned(self.text.replace("sealed_", "")),
+            None => Cow::Borrowed(self.text),
+        }
+    }
 }
 
 /// Constants of statements for a schema, and the tests that each of them fits it and means the same to both engines.
 macro_rules! statements {
-    (for $schema:expr; $($name:ident: $what:literal, $text:expr;)*) => {
-        $(pub(crate) const $name: $crate::statements::Sql = $crate::statements::Sql { what: $what, text: $text };)*
+    (for $schema:expr; $($name:ident: $what:literal, $text:expr $(=> $postgres:expr)?;)*) => {
+        $(pub(crate) const $name: $crate::engine::Sql = $crate::engine::Sql {
+            postgres: $crate::engine::statements::second!($($postgres)?),
+            ..$crate::engine::Sql::new($what, $text)
+        };)*
 
         #[cfg(test)]
         mod statements {
-            use $crate::statements::Sql;
+            use $crate::engine::Sql;
 
             const ALL: &[Sql] = &[$(super::$name),*];
 
@@ -22,13 +47,13 @@ macro_rules! statements {
             #[test]
             fn placeholders_first_appear_in_ascending_order() {
                 for sql in ALL {
-                    $crate::statements::placeholders_ascend(sql);
+                    $crate::engine::statements::placeholders_ascend(sql);
                 }
             }
 
             #[test]
             fn every_statement_fits_the_schema() {
-                let conn = $crate::statements::schema_of($schema);
+                let conn = $crate::engine::statements::schema_of($schema);
                 for sql in ALL {
                     conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
                 }
@@ -37,6 +62,17 @@ macro_rules! statements {
     };
 }
 pub(crate) use statements;
+
+/// The second text of a statement, if there is one.
+macro_rules! second {
+    () => {
+        None
+    };
+    ($text:expr) => {
+        Some($text)
+    };
+}
+pub(crate) use second;
 
 #[cfg(test)]
 pub(crate) fn placeholders_ascend(sql: &Sql) {
@@ -51,18 +87,18 @@ pub(crate) fn placeholders_ascend(sql: &Sql) {
 
 /// A database with nothing in it but the tables.
 #[cfg(test)]
-pub(crate) fn schema_of(migrations: &[crate::migrations::Migration]) -> rusqlite::Connection {
+pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> rusqlite::Connection {
     let conn = rusqlite::Connection::open_in_memory().unwrap();
-    crate::seal::define(&conn).unwrap();
-    migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
-    crate::seal::seal_all(&conn).unwrap();
-    crate::seal::attach(&conn, crate::seal::SealMode::Writing).unwrap();
+    crate::engine::sqlite::seal::define(&conn).unwrap();
+    migrations.iter().for_each(|migration| conn.execute_batch(migration.sqlite).unwrap());
+    crate::engine::sqlite::seal::seal_all(&conn).unwrap();
+    crate::engine::sqlite::seal::attach(&conn, crate::engine::sqlite::seal::SealMode::Writing).unwrap();
     conn
 }
 
 /// A statement that goes through a whole table grows with the store, and no other test would notice.
 #[cfg(test)]
-pub(crate) fn follow_the_keys(migrations: &[crate::migrations::Migration], all: &[Sql]) {
+pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration], all: &[Sql]) {
     let conn = schema_of(migrations);
     for sql in all {
         let plan = plan(&conn, sql);

@@ -1,12 +1,11 @@
 //! Single trades: days of a symbol, each with the blocks that hold its trades in the order of time.
 
 use market::{Date, Symbol, Timestamp};
-use rusqlite::Row;
 
+use crate::candles::trade_sql;
 use crate::count::{natural, signed, small};
-use crate::fault::Fault;
-use crate::statements::Sql;
-use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View, trade_sql};
+use crate::engine::{Fault, Row, Sql};
+use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
 /// What the trades of a symbol on a trading day amount to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +91,12 @@ impl TradeDay {
 }
 
 fn symbol(row: &Row<'_>, column: usize) -> Result<Symbol, Fault> {
-    let text = row.get_ref(column)?.as_str()?;
+    let text = row.text(column)?;
     text.parse().map_err(|_| Fault::value("symbol", text))
 }
 
 fn date(row: &Row<'_>, column: usize) -> Result<Option<Date>, Fault> {
-    let text = row.get_ref(column)?.as_str_or_null()?;
+    let text = row.text_or_null(column)?;
     text.map(|text| text.parse().map_err(|_| Fault::value("day", text))).transpose()
 }
 
@@ -210,7 +209,7 @@ impl View {
     ) -> Result<Option<T>, StoreError> {
         let mut read = Some(read);
         let found = self.db().first(trade_sql::BODY, [id], |row| {
-            let body = row.get_ref(0)?.as_blob()?;
+            let body = row.bytes(0)?;
             Ok(read.take().map(|read| read(body)))
         })?;
         Ok(found.flatten())
@@ -252,8 +251,7 @@ impl Batch<'_> {
             };
             entries.truncate(kept);
             let place = (key.0, key.1, entries.len() as i64);
-            let removed: Vec<i64> =
-                batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| Ok(row.get(0)?))?;
+            let removed: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
             for id in removed {
                 batch.db().run(trade_sql::REMOVE_BODY, [id])?;
             }

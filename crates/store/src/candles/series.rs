@@ -2,10 +2,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use market::{Grain, Symbol, Timestamp};
-use rusqlite::Row;
 
 use crate::count::natural;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// Which sessions' candles a series holds. They are kept apart so that the common question, regular hours only,
 /// reads nothing else.
@@ -101,7 +100,7 @@ impl SeriesInfo {
 impl Series {
     /// From the three columns symbol, grain, lane that begin at `column`.
     pub(crate) fn read(row: &Row<'_>, column: usize) -> Result<Series, Fault> {
-        let text = |column: usize| -> Result<&str, Fault> { Ok(row.get_ref(column)?.as_str()?) };
+        let text = |column: usize| -> Result<&str, Fault> { row.text(column) };
         let (symbol, grain, lane) = (text(column)?, text(column + 1)?, text(column + 2)?);
         Ok(Series {
             symbol: symbol.parse().map_err(|_| Fault::value("symbol", symbol))?,

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use crate::db::{Db, Role};
-use crate::statements::Sql;
-use crate::{StoreError, sql};
-
-/// SQLite's mark of what other connections have committed. It means something to one connection alone.
-const DATA_VERSION: Sql = Sql { what: "look for changes", text: "pragma data_version" };
+use super::{Db, Role};
+use crate::StoreError;
+use crate::candles::sql;
 
 /// The version that one connection has last seen.
 #[derive(Debug, Default)]
@@ -16,12 +13,12 @@ pub(crate) struct SeenVersion(Option<(i64, i64)>);
 impl SeenVersion {
     /// The newest version, which costs one statement that reads no page as long as nothing has changed.
     pub(crate) fn current(&mut self, db: &Db) -> Result<i64, StoreError> {
-        let mark: i64 = db.one(DATA_VERSION, [], |row| Ok(row.get(0)?))?;
-        if let Some((_, version)) = self.0.filter(|(seen, _)| *seen == mark) {
+        let mark = db.change_mark()?;
+        if let Some((_, version)) = self.0.filter(|(seen, _)| Some(*seen) == mark) {
             return Ok(version);
         }
-        let version = db.one(sql::VERSION, [], |row| Ok(row.get(0)?))?;
-        self.0 = Some((mark, version));
+        let version = db.one(sql::VERSION, [], |row| row.get(0))?;
+        self.0 = mark.map(|mark| (mark, version));
         Ok(version)
     }
 }

@@ -3,59 +3,60 @@
 
 use market::Timestamp;
 
-use crate::db::{Db, TABLES};
-use crate::migrations::{Migration, known};
-use crate::statements::Sql;
-use crate::{StoreError, seal_check, sql};
+use super::migrations::{Migration, known};
+use super::{Db, Sql};
+use crate::StoreError;
 
-/// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
-const APPLICATION_ID: i64 = 0x4348_4e44;
-
-// These speak to SQLite alone: the catalogue and the header of the file.
-const FILE_ID: Sql = Sql { what: "read the header of the database", text: "pragma application_id" };
 const APPLIED: Sql =
-    Sql { what: "read the migrations", text: "select version, digest from migration order by version" };
-const NOTE: Sql = Sql {
-    what: "note a migration",
-    text: "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
-};
-const LEDGER: &str = "create table if not exists migration (
-    version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
+    Sql::new("read the migrations", "select version, digest from migration order by version");
+const NOTE: Sql = Sql::new(
+    "note a migration",
+    "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
+);
+
+/// Whose a database is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// There is nothing in it.
+    Nobody,
+    Ours,
+    AnotherProgram,
+}
 
 /// The version a database is at; 0 for one that has nothing in it.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
-    let path = || db.path().to_owned();
-    let file_id: i64 = db.one(FILE_ID, [], |row| Ok(row.get(0)?))?;
-    if file_id != APPLICATION_ID {
-        let tables: i64 = db.one(TABLES, [], |row| Ok(row.get(0)?))?;
-        return if file_id == 0 && tables == 0 { Ok(0) } else { Err(StoreError::Foreign { path: path() }) };
+    let place = || db.place().clone();
+    match db.owner()? {
+        Owner::Nobody => return Ok(0),
+        Owner::AnotherProgram => return Err(StoreError::Foreign { place: place() }),
+        Owner::Ours => {}
     }
     let applied: Vec<(i64, Vec<u8>)> = db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Some(found) = applied.last().map(|(version, _)| *version) else { return Ok(0) };
     if found > known(migrations) {
-        return Err(StoreError::Newer { path: path(), found, known: known(migrations) });
+        return Err(StoreError::Newer { place: place(), found, known: known(migrations) });
     }
     let expected = migrations.iter().filter(|migration| migration.version <= found);
     let mut applied = applied.into_iter();
     for migration in expected {
         match applied.next() {
             Some((version, hash)) if version == migration.version && hash == migration.hash() => {}
-            _ => return Err(StoreError::Changed { path: path(), version: migration.version }),
+            _ => return Err(StoreError::Changed { place: place(), version: migration.version }),
         }
     }
     match applied.next() {
-        Some((version, _)) => Err(StoreError::Changed { path: path(), version }),
+        Some((version, _)) => Err(StoreError::Changed { place: place(), version }),
         None => Ok(found),
     }
 }
 
 /// Brings a database to the newest version, all steps or none.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    db.run(sql::BEGIN_WRITE, [])?;
-    let done = steps(db, migrations, now).and_then(|()| db.run(sql::COMMIT, []).map(drop));
+    db.begin_write()?;
+    let done = steps(db, migrations, now).and_then(|()| db.commit());
     if done.is_err() {
-        db.run(sql::ROLLBACK, []).ok();
-        db.attach_seals().ok();
+        db.rollback().ok();
+        db.after_migration(false).ok();
     }
     done
 }
@@ -63,29 +64,27 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     // Read again inside the transaction: another process may have been quicker.
     let found = schema(db, migrations)?;
-    db.script("mark the database", &format!("pragma application_id = {APPLICATION_ID}; {LEDGER}"))?;
+    db.mark_as_ours()?;
     if found == known(migrations) {
         return Ok(());
     }
-    // Rows are sealed again when all steps are done: only such as were whole before.
-    seal_check::refuse_broken_seals(db)?;
-    db.detach_seals()?;
+    db.before_migration()?;
     for migration in migrations.iter().filter(|migration| migration.version > found) {
-        db.script("migrate the database", migration.text)?;
+        db.script("migrate the database", migration.sqlite)?;
         db.run(NOTE, (migration.version, migration.name, migration.hash(), now.0))?;
     }
-    db.seal_all()
+    db.after_migration(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Role;
-    use crate::migrations::{ACCOUNTS, ALL};
+    use crate::engine::Role;
+    use crate::engine::migrations::{ACCOUNTS, ALL};
 
-    const FIRST: Migration = Migration { version: 1, name: "first", text: "create table a (x bigint)" };
+    const FIRST: Migration = Migration { version: 1, name: "first", sqlite: "create table a (x bigint)" };
     const SECOND: Migration =
-        Migration { version: 2, name: "second", text: "alter table a add column y bigint" };
+        Migration { version: 2, name: "second", sqlite: "alter table a add column y bigint" };
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
     fn fresh() -> (tempfile::TempDir, Db) {
@@ -109,7 +108,7 @@ mod tests {
     fn a_step_that_fails_leaves_the_database_as_it_was() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST], NOW).unwrap();
-        let wrong = Migration { text: "create table b (x bigint); create table a (x bigint)", ..SECOND };
+        let wrong = Migration { sqlite: "create table b (x bigint); create table a (x bigint)", ..SECOND };
         migrate(&db, &[FIRST, wrong], NOW).unwrap_err();
         assert_eq!(schema(&db, &[FIRST, wrong]).unwrap(), 1);
         db.script("look for the half of it", "select * from b").unwrap_err();
@@ -120,9 +119,9 @@ mod tests {
     fn a_changed_step_is_refused() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, SECOND], NOW).unwrap();
-        let edited = Migration { text: "create table a (x text)", ..FIRST };
+        let edited = Migration { sqlite: "create table a (x text)", ..FIRST };
         assert!(matches!(schema(&db, &[edited, SECOND]), Err(StoreError::Changed { version: 1, .. })));
-        let rewritten = Migration { text: "create table a (x bigint)\r\n", ..FIRST };
+        let rewritten = Migration { sqlite: "create table a (x bigint)\r\n", ..FIRST };
         assert!(matches!(
             migrate(&db, &[rewritten, SECOND], NOW),
             Err(StoreError::Changed { version: 1, .. })
@@ -165,7 +164,7 @@ mod tests {
         db.script("add accounts", accounts).unwrap();
         migrate(&db, ACCOUNTS, NOW).unwrap();
         let texts = |text: &'static str| -> Vec<String> {
-            db.all(Sql { what: "look", text }, [], |row| Ok(row.get::<_, String>(0)?)).unwrap()
+            db.all(Sql::new("look", text), [], |row| row.get(0)).unwrap()
         };
         let rights = "select account_id || ' ' || package from quote_right order by account_id, package";
         assert_eq!(texts(rights), ["1 HK", "1 US", "1 US_OVERNIGHT", "3 SG"]);
@@ -183,8 +182,8 @@ mod tests {
 
     #[test]
     fn line_ends_do_not_change_a_step() {
-        let unix = Migration { text: "create table a (\n x bigint)", ..FIRST };
-        let windows = Migration { text: "create table a (\r\n x bigint)", ..FIRST };
+        let unix = Migration { sqlite: "create table a (\n x bigint)", ..FIRST };
+        let windows = Migration { sqlite: "create table a (\r\n x bigint)", ..FIRST };
         assert_eq!(unix.hash(), windows.hash());
     }
 }

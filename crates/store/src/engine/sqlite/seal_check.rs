@@ -1,18 +1,15 @@
 //! Looks through the sealed tables for rows that are not as they were written.
 
-use rusqlite::Row;
-
-use crate::db::Db;
-use crate::fault::Fault;
+use super::{Database, Listed, Row, SealedTable};
+use crate::engine::Fault;
 use crate::finding::Part;
-use crate::seal::{Listed, SealedTable};
 use crate::{FINDINGS_MAX, Finding, StoreError};
 
 const WHAT: &str = "check the seals";
 
 /// Rows that are not as they were written, and tables that lack some. Each table is looked at by itself: one that cannot be
 /// read does not hide what is wrong with the others.
-pub(crate) fn seals(db: &Db) -> Vec<Finding> {
+pub(crate) fn seals(db: &Database) -> Vec<Finding> {
     let (tables, listed, mut found) = noted(db);
     for table in &tables {
         absorb(broken_rows(db, table), &mut found);
@@ -24,7 +21,7 @@ pub(crate) fn seals(db: &Db) -> Vec<Finding> {
 }
 
 /// Whether the named tables have as many rows as were written, and the list of sealed tables says what it should.
-pub(crate) fn counts(db: &Db, names: &[&str]) -> Vec<Finding> {
+pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Finding> {
     let (_, listed, mut found) = noted(db);
     for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
         absorb(row_count(db, listed), &mut found);
@@ -41,7 +38,7 @@ fn absorb(part: Part, found: &mut Vec<Finding>) {
 }
 
 /// The sealed tables, what `sealed_table` says of them, and where the two differ.
-fn noted(db: &Db) -> (Vec<SealedTable>, Vec<Listed>, Vec<Finding>) {
+fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Finding>) {
     match db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?))) {
         Ok((tables, listed)) => {
             let found = misnoted(&tables, &listed).map(|table| Finding::Misnoted { table }).collect();
@@ -58,7 +55,7 @@ fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = S
     missing.map(|table| table.name.clone()).chain(strange.map(|listed| listed.table.name.clone()))
 }
 
-fn broken_rows(db: &Db, table: &SealedTable) -> Part {
+fn broken_rows(db: &Database, table: &SealedTable) -> Part {
     let SealedTable { name, keys, .. } = table;
     // Keys that are hashes of tokens are not shown.
     let shown =
@@ -74,7 +71,7 @@ fn broken_rows(db: &Db, table: &SealedTable) -> Part {
     Ok((broken.into_iter().map(|key| Finding::Row { table: name.clone(), key }).collect(), ()))
 }
 
-fn row_count(db: &Db, listed: &Listed) -> Part {
+fn row_count(db: &Database, listed: &Listed) -> Part {
     let (table, written) = (listed.table.name.clone(), listed.rows);
     let count = format!("select count(*) from \"{table}\" not indexed");
     let found: i64 = db.all_of(WHAT, &count, |row| row.get::<_, i64>(0))?.into_iter().sum();
@@ -83,7 +80,7 @@ fn row_count(db: &Db, listed: &Listed) -> Part {
 }
 
 /// A migration seals rows anew, so it must not begin with one that is not whole.
-pub(crate) fn refuse_broken_seals(db: &Db) -> Result<(), StoreError> {
+pub(crate) fn refuse_broken_seals(db: &Database) -> Result<(), StoreError> {
     match seals(db).is_empty() {
         true => Ok(()),
         false => Err(db.fail("migrate the database")(Fault::Missing)),

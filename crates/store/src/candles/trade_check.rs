@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use crate::candles::trade_sql;
 use crate::finding::Part;
-use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View, trade_sql};
+use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View};
 
 impl Reader {
     /// Reads all trades and says what does not fit together, asking before each day whether to go on: `None` if not. `inspect` sees

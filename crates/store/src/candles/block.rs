@@ -1,8 +1,7 @@
 use market::Timestamp;
-use rusqlite::Row;
 
 use crate::count::small;
-use crate::fault::Fault;
+use crate::engine::{Fault, Row};
 
 /// The largest block accepted, far above what four thousand candles need.
 pub const BLOCK_BYTES_MAX: usize = 16 << 20;
@@ -54,7 +53,7 @@ impl BlockEntry {
             rows: small(row, 3)?,
             bytes: small(row, 4)?,
             // A store of an older schema may have come here without the body.
-            tail: Tail::of(row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default()),
+            tail: Tail::of(row.bytes_or_null(5)?.unwrap_or_default()),
         })
     }
 

@@ -1,0 +1,55 @@
+//! The steps of both schemas, oldest first. A step that was released is never edited again.
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+    pub(crate) sqlite: &'static str,
+}
+
+/// A step out of the folder of a database: the file has its number and name.
+macro_rules! step {
+    ($database:literal, $version:literal, $name:literal, $file:literal) => {
+        Migration {
+            version: $version,
+            name: $name,
+            sqlite: include_str!(concat!("../../migrations/sqlite/", $database, "/", $file, ".sql")),
+        }
+    };
+}
+
+pub(crate) const ALL: &[Migration] = &[
+    step!("candles", 1, "candles", "0001_candles"),
+    step!("candles", 2, "adjustment", "0002_adjustment"),
+    step!("candles", 3, "seals", "0003_seals"),
+    step!("candles", 4, "trading", "0004_trading"),
+    step!("candles", 5, "trades", "0005_trades"),
+    step!("candles", 6, "own_grains", "0006_own_grains"),
+    step!("candles", 7, "undo", "0007_undo"),
+];
+
+/// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
+pub(crate) const ACCOUNTS: &[Migration] = &[
+    step!("accounts", 1, "accounts", "0001_accounts"),
+    step!("accounts", 2, "access", "0002_access"),
+    step!("accounts", 3, "seals", "0003_seals"),
+    step!("accounts", 4, "floors", "0004_floors"),
+    step!("accounts", 5, "journal", "0005_journal"),
+    step!("accounts", 6, "paper_levels", "0006_paper_levels"),
+    step!("accounts", 7, "statements", "0007_statements"),
+    step!("accounts", 8, "watchlists", "0008_watchlists"),
+    step!("accounts", 9, "topics", "0009_topics"),
+    step!("accounts", 10, "api_date", "0010_api_date"),
+    step!("accounts", 11, "sign_in_links", "0011_sign_in_links"),
+];
+
+pub(crate) fn known(migrations: &[Migration]) -> i64 {
+    migrations.last().map_or(0, |migration| migration.version)
+}
+
+impl Migration {
+    /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
+    pub(crate) fn hash(&self) -> Vec<u8> {
+        blake3::hash(self.sqlite.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
+    }
+}

@@ -1,0 +1,273 @@
+//! The seam between what is stored and what stores it. Above it there is no word of an engine; SQLite is spoken to in `sqlite/`, PostgreSQL
+//! in `postgres/`, and nowhere else.
+//!
+//! Start with [`Db`]: every statement of both databases passes there, is prepared once, and fails with a name and a place. Statements are
+//! written in the dialect that both engines share; one that cannot be has a second text (`statements.rs`).
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+pub(crate) use fault::Fault;
+pub(crate) use params::Params;
+pub use place::Place;
+pub(crate) use row::Row;
+pub(crate) use statements::Sql;
+
+use crate::{Depth, Finding, StoreError};
+use migrate::Owner;
+
+mod fault;
+pub(crate) mod migrate;
+pub(crate) mod migrations;
+mod params;
+mod place;
+mod row;
+pub(crate) mod sqlite;
+pub(crate) mod statements;
+pub(crate) mod trouble;
+pub(crate) mod version;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Reader,
+    /// A reader that leaves no trace: not even the files beside a database that SQLite shares between processes.
+    Onlooker,
+    Writer,
+    /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
+    Draft,
+}
+
+/// A connection to one of the two databases of a store. For one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Db {
+    place: Place,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Sqlite(sqlite::Database),
+}
+
+impl Db {
+    /// A database that is a file.
+    pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
+        let place = Place::from(path);
+        let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
+        Ok(Db { place, engine })
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// SQLite's own side of it, where it has one.
+    pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
+        match &self.engine {
+            Engine::Sqlite(database) => Some(database),
+        }
+    }
+
+    /// Whether the database notes how many rows its tables have, so that one that is missing is missed.
+    pub(crate) fn counts_rows(&self) -> bool {
+        self.sqlite().is_some()
+    }
+
+    /// A mark that changes when another connection commits, where the engine has one that is cheaper than a question. It means something to
+    /// this connection alone.
+    pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
+        let mark = match &self.engine {
+            Engine::Sqlite(database) => database.data_version().map(Some),
+        };
+        mark.map_err(self.fail("look for changes"))
+    }
+
+    /// Whose the database is.
+    pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
+        let owner = match &self.engine {
+            Engine::Sqlite(database) => database.owner(),
+        };
+        owner.map_err(self.fail("read the header of the database"))
+    }
+
+    /// Makes it ours, and gives it the ledger of migrations.
+    pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
+        let marked = match &self.engine {
+            Engine::Sqlite(database) => database.mark_as_ours(),
+        };
+        marked.map_err(self.fail("mark the database"))
+    }
+
+    /// Before tables and rows are changed as a migration likes. Refused where a row is not whole: it would be made to look so.
+    pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(database) => {
+                sqlite::seal_check::refuse_broken_seals(database)?;
+                database.detach_seals()
+            }
+        }
+    }
+
+    pub(crate) fn after_migration(&self, done: bool) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(database) if done => database.seal_all(),
+            Engine::Sqlite(database) => database.attach_seals(),
+        }
+    }
+
+    /// Begins a transaction that changes nothing. Its state is that of its first question.
+    pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
+        let begun = match &self.engine {
+            Engine::Sqlite(database) => database.begin(false),
+        };
+        begun.map_err(self.fail("begin reading"))
+    }
+
+    pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
+        let begun = match &self.engine {
+            Engine::Sqlite(database) => database.begin(true),
+        };
+        begun.map_err(self.fail("begin writing"))
+    }
+
+    /// On return the changes are on the disk.
+    pub(crate) fn commit(&self) -> Result<(), StoreError> {
+        let committed = match &self.engine {
+            Engine::Sqlite(database) => database.commit(),
+        };
+        committed.map_err(self.fail("commit"))
+    }
+
+    pub(crate) fn rollback(&self) -> Result<(), StoreError> {
+        let rolled_back = match &self.engine {
+            Engine::Sqlite(database) => database.rollback(),
+        };
+        rolled_back.map_err(self.fail("roll back"))
+    }
+
+    /// Whether several statements in a row see the same state.
+    pub(crate) fn in_transaction(&self) -> bool {
+        match &self.engine {
+            Engine::Sqlite(database) => database.in_transaction(),
+        }
+    }
+
+    /// Runs a statement that gives no rows; answers how many rows it changed.
+    pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
+        let run = params.with(|values| match &self.engine {
+            Engine::Sqlite(database) => database.run(sql.text, values),
+        });
+        run.map_err(self.fail(sql.what))
+    }
+
+    /// Hands row after row to `read`, until it breaks.
+    pub(crate) fn each(
+        &self,
+        sql: Sql,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), StoreError> {
+        let run = params.with(|values| match &self.engine {
+            Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
+        });
+        run.map_err(self.fail(sql.what))
+    }
+
+    pub(crate) fn all<T>(
+        &self,
+        sql: Sql,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut all = Vec::new();
+        self.each(sql, params, |row| {
+            all.push(read(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    pub(crate) fn first<T>(
+        &self,
+        sql: Sql,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut first = None;
+        self.each(sql, params, |row| {
+            first = Some(read(row)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(first)
+    }
+
+    /// The one row that a statement must give.
+    pub(crate) fn one<T>(
+        &self,
+        sql: Sql,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.first(sql, params, read)?.ok_or_else(|| self.fail(sql.what)(Fault::Missing))
+    }
+
+    /// Several statements at once, for migrations.
+    pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.script(text),
+        };
+        run.map_err(self.fail(what))
+    }
+
+    /// Puts the pages of another file in the place of all that is in this one, as [`sqlite::Database::fill_from`] has it.
+    pub(crate) fn fill_from(
+        &mut self,
+        what: &'static str,
+        from: &Db,
+        watch: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        match (&mut self.engine, &from.engine) {
+            (Engine::Sqlite(to), Engine::Sqlite(from)) => to.fill_from(what, from, watch),
+        }
+    }
+
+    /// The tables whose rows are sealed; none where the engine has no seals of ours.
+    pub(crate) fn sealed_tables(&self) -> Result<Vec<sqlite::SealedTable>, StoreError> {
+        self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
+    }
+
+    /// Notes the sealed tables and their rows as they are, where every row is known to be whole.
+    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
+        self.sqlite().map_or(Ok(()), sqlite::Database::note_sealed_tables)
+    }
+
+    /// What the engine itself finds wrong with what it stores, and rows that point at nothing.
+    pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+        let found = match &self.engine {
+            Engine::Sqlite(database) => database.check(depth),
+        };
+        found.map_err(self.fail("check the pages"))
+    }
+
+    /// Rows that are not as they were written, and tables that lack some, where rows are sealed.
+    pub(crate) fn check_seals(&self) -> Vec<Finding> {
+        self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
+    }
+
+    /// Whether the named tables have as many rows as were written, where they are counted.
+    pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Finding> {
+        self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
+    }
+
+    /// Folds what was written last into the main file, where there is a log beside it. If something keeps it from that, the next one does it.
+    pub(crate) fn fold_log(&self) {
+        if let Some(database) = self.sqlite() {
+            database.checkpoint().ok();
+        }
+    }
+
+    pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
+        move |fault| StoreError::of(what, &self.place, fault)
+    }
+}

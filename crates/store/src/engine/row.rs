@@ -1,0 +1,114 @@
+//! What a statement gives: a row whose columns are read by their number.
+
+use super::params::Value;
+use super::{Fault, sqlite};
+
+/// A row of either engine, for as long as the statement stands on it.
+#[derive(Debug)]
+pub(crate) enum Row<'a> {
+    Sqlite(&'a sqlite::Row<'a>),
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn value(&self, column: usize) -> Result<Value<'a>, Fault> {
+        match self {
+            Row::Sqlite(row) => sqlite::column(row, column),
+        }
+    }
+
+    pub(crate) fn get<T: FromValue>(&self, column: usize) -> Result<T, Fault> {
+        T::from_value(self.value(column)?)
+    }
+
+    /// Text where it lies, without a copy.
+    pub(crate) fn text(&self, column: usize) -> Result<&'a str, Fault> {
+        self.text_or_null(column)?.ok_or_else(|| unlike("text", Value::Null))
+    }
+
+    pub(crate) fn text_or_null(&self, column: usize) -> Result<Option<&'a str>, Fault> {
+        match self.value(column)? {
+            Value::Text(text) => Ok(Some(text)),
+            Value::Null => Ok(None),
+            other => Err(unlike("text", other)),
+        }
+    }
+
+    /// Bytes where they lie.
+    pub(crate) fn bytes(&self, column: usize) -> Result<&'a [u8], Fault> {
+        self.bytes_or_null(column)?.ok_or_else(|| unlike("blob", Value::Null))
+    }
+
+    pub(crate) fn bytes_or_null(&self, column: usize) -> Result<Option<&'a [u8]>, Fault> {
+        match self.value(column)? {
+            Value::Blob(bytes) => Ok(Some(bytes)),
+            Value::Null => Ok(None),
+            other => Err(unlike("blob", other)),
+        }
+    }
+}
+
+/// What a column can be read as.
+pub(crate) trait FromValue: Sized {
+    fn from_value(value: Value<'_>) -> Result<Self, Fault>;
+}
+
+impl FromValue for i64 {
+    fn from_value(value: Value<'_>) -> Result<i64, Fault> {
+        match value {
+            Value::Int(number) => Ok(number),
+            other => Err(unlike("number", other)),
+        }
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: Value<'_>) -> Result<bool, Fault> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: Value<'_>) -> Result<String, Fault> {
+        match value {
+            Value::Text(text) => Ok(text.to_owned()),
+            other => Err(unlike("text", other)),
+        }
+    }
+}
+
+impl FromValue for Vec<u8> {
+    fn from_value(value: Value<'_>) -> Result<Vec<u8>, Fault> {
+        match value {
+            Value::Blob(bytes) => Ok(bytes.to_owned()),
+            other => Err(unlike("blob", other)),
+        }
+    }
+}
+
+impl<const N: usize> FromValue for [u8; N] {
+    fn from_value(value: Value<'_>) -> Result<[u8; N], Fault> {
+        match value {
+            Value::Blob(bytes) => bytes.try_into().map_err(|_| unlike("blob", value)),
+            other => Err(unlike("blob", other)),
+        }
+    }
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: Value<'_>) -> Result<Option<T>, Fault> {
+        match value {
+            Value::Null => Ok(None),
+            other => T::from_value(other).map(Some),
+        }
+    }
+}
+
+fn unlike(field: &'static str, found: Value<'_>) -> Fault {
+    match found {
+        Value::Null => Fault::value(field, "nothing"),
+        Value::Int(number) => Fault::value(field, &number.to_string()),
+        Value::Text(text) => Fault::value(field, text),
+        // It may be a secret.
+        Value::Blob(bytes) => Fault::value(field, &format!("{} bytes", bytes.len())),
+    }
+}
