@@ -79,6 +79,10 @@ def main():
     if set(parts) - set(PARTS):
         sys.exit(f"postgres.py: parts are {', '.join(PARTS)}")
     os.makedirs(work, exist_ok=True)
+    # What app secrets on PostgreSQL are sealed with; a folder has its own.
+    os.environ["CHANDLER_KEY_FILE"] = os.path.abspath(f"{work}/key")
+    if os.path.exists(f"{work}/key"):
+        os.remove(f"{work}/key")
     machine()
     began = time.time()
     port = os.environ.get("PG_PORT")
