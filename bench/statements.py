@@ -44,7 +44,7 @@ def of_file(name, source):
 
 
 def table(reader, file):
-    """`for SCHEMA; NAME: "what", TEXT;` or `NAME: "what", TEXT, postgres TEXT;`, up to the closing brace."""
+    """`for SCHEMA; NAME: "what", TEXT;` or `NAME: "what", TEXT => TEXT OF POSTGRESQL;`, up to the closing brace."""
     schema = ""
     if reader.peek() == "for":
         while (word := reader.next()) != ";":
@@ -55,12 +55,10 @@ def table(reader, file):
         reader.expect(":")
         what = reader.value()
         reader.expect(",")
-        # Where the engines differ, the last text is PostgreSQL's.
         text = reader.value()
-        while reader.peek() != ";":
-            reader.next() if reader.peek() in (",", "postgres", ":", "=>", "else", "on") else reader.fail("a text")
-            if reader.peek() != ";" and reader.is_value():
-                text = reader.value()
+        if reader.peek() == "=>":
+            reader.next()
+            text = reader.value()
         reader.expect(";")
         yield Statement("accounts" if is_accounts else "candles", file, name, what, plain(text))
 
@@ -96,9 +94,6 @@ class Reader:
     def expect(self, wanted):
         if self.next() != wanted:
             self.fail(repr(wanted))
-
-    def is_value(self):
-        return self.peek().startswith('"') or self.peek().endswith("!")
 
     def value(self):
         """A text, `concat!(…)`, or a macro of the file."""
