@@ -38,6 +38,17 @@ USED, AUDITED = 5, 2
 PAPER, ONLINE, WATCHING = 20, 20, 5
 JOURNAL, FOLLOWED = 20, 10
 
+# How docs/scaling.md adds tables up; what is not named is the rest of its schema.
+GROUPS = {
+    "bodies of blocks": ("block_body",),
+    "directory of blocks": ("block_index",),
+    "charges of a month": ("usage",),
+    "accounts, keys, rights, levels, reports": (
+        "account", "credential", "quote_right", "level_seen", "asset", "order_count", "completed_order", "replaced_token"),
+    "audit": ("audit",),
+    "paper accounts": (
+        "journal", "journal_head", "journal_snapshot", "journal_request", "paper_asset", "paper_order_count", "paper_tally", "statement", "statement_due"),
+}
 # Statements that read a whole table on purpose, by name, with who asks them. None of them is asked by a request for candles or about an account.
 WHOLE = {
     "the check, which reads everything": (
@@ -227,19 +238,34 @@ def sizes(cluster, securities):
         where c.relkind = 'r' and n.nspname like 'chandler%' and c.reltuples >= 1000 order by n.nspname desc, pg_total_relation_size(c.oid) desc""", DATABASE)
     print("| table | rows | table MB | TOAST and maps MB | indexes MB | bytes a row, with indexes |")
     print("|---|---|---|---|---|---|")
-    totals = {}
     for name, rows, *parts in found:
         rows, parts = int(rows), [int(part) for part in parts]
-        schema = name.split(".")[0]
-        totals[schema] = [a + b for a, b in zip(totals.get(schema, (0, 0, 0)), parts)]
         print(f"| {name.removeprefix('chandler_')} | {rows:,} | " + " | ".join(f"{part / 2**20:,.1f}" for part in parts) + f" | {sum(parts) / rows:,.0f} |")
-    for schema, parts in totals.items():
-        print(f"| all of {schema.removeprefix('chandler_')} | | " + " | ".join(f"{part / 2**20:,.1f}" for part in parts) + " | |")
-    body_sample(cluster, securities)
+    bodies = body_sample(cluster, securities)
+    summary(found, bodies)
+
+
+def summary(found, bodies):
+    """The same by what it is for. Large values are reckoned by the sample, and their sample is left out."""
+    groups = {}
+    for name, rows, table, large, indexes in found:
+        schema, table_name = name.removeprefix("chandler_").split(".")
+        of = next((group for group, names in GROUPS.items() if table_name in names), f"the rest of the {schema}")
+        held = int(table) + (bodies if table_name == "block_body" else int(large))
+        groups[of] = [a + b for a, b in zip(groups.get(of, (0, 0, 0)), (int(rows), held, int(indexes)))]
+    print("| | rows | tables and large values | indexes |\n|---|---|---|---|")
+    for of, (rows, held, indexes) in groups.items():
+        print(f"| {of} | {rows / 1e6:.2f} M | {size_text(held)} | {size_text(indexes)} |")
+    held, indexes = (sum(values[place] for values in groups.values()) for place in (1, 2))
+    print(f"| **all** | | **{size_text(held)}** | **{size_text(indexes)}** |\n\nWithout bodies: {size_text(held + indexes - bodies)}.\n", flush=True)
+
+
+def size_text(count):
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def body_sample(cluster, securities):
-    """What bodies of real length take, table and index of the large values included; the directory is counted above."""
+    """What all bodies would take where PostgreSQL keeps large values, table and index of them, by a sample of real length."""
     [[count, told]] = cluster.rows("select count(*), sum(length(body))::bigint from chandler_candles.block_body where length(body) > 8", DATABASE)
     [[toast]] = cluster.rows("""select pg_total_relation_size(c.reltoastrelid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = 'chandler_candles' and c.relname = 'block_body'""", DATABASE)
@@ -252,6 +278,7 @@ def body_sample(cluster, securities):
     total = securities * rolled * CANDLE_BYTES
     print(f"{securities * MINUTES / 1e9:.1f} billion minutes with their roll-ups and days are {total / 1e9:,.1f} GB of bodies, "
           f"reckoned by that {total * every / 1e9:,.1f} GB in PostgreSQL.\n", flush=True)
+    return int(total * every)
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------
