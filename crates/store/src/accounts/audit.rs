@@ -3,7 +3,7 @@
 
 use market::Timestamp;
 
-use super::{AccountId, Accounts, audit_sql, take};
+use super::{AccountId, Accounts, audit_sql};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql};
 
@@ -149,7 +149,7 @@ pub(crate) fn write(
     {
         check_will(db, id, note)?;
     }
-    let id = take(db, "audit")?;
+    let id: i64 = db.one(audit_sql::NEXT_ID, [], |row| row.get(0))?;
     let (actor, reason) = (cut(note.actor), cut(note.reason));
     db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }

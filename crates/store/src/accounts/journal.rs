@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use market::Timestamp;
 
 use super::{
-    AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, paper_statements, tallies,
+    AccountId, Accounts, AuditNote, Gate, audit, check_texts, journal_sql as sql, paper_statements, tallies,
 };
 use crate::StoreError;
 use crate::count::{natural, signed};
@@ -167,7 +167,8 @@ impl Accounts {
     /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders none to another
     /// journal. One without entries only moves the horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
-        self.change(|db| {
+        let accounts: Vec<AccountId> = additions.iter().map(|addition| addition.account).collect();
+        self.within(Gate::Of(&accounts), |db| {
             let mut stale = HashSet::new();
             let mut outcomes = Vec::with_capacity(additions.len());
             for addition in additions {
@@ -215,7 +216,7 @@ impl Accounts {
         format: &str,
         state: &[u8],
     ) -> Result<bool, StoreError> {
-        self.change(|db| {
+        self.change_of(id, |db| {
             let is_of_it = head(db, id)?.is_some_and(|now| now.follows(of));
             if is_of_it {
                 db.run(sql::PUT_SNAPSHOT, (id.0, signed(of.last_number), format, state))?;
@@ -225,14 +226,14 @@ impl Accounts {
     }
 
     pub fn drop_journal_snapshot(&self, id: AccountId) -> Result<(), StoreError> {
-        self.change(|db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
+        self.change_of(id, |db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
     }
 
     /// Takes the entries after a number away and keeps them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
         let Rewind { account, after, keep, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
-        self.change(|db| {
+        self.change_of(*account, |db| {
             if head(db, *account)? != Some(*after) {
                 return Ok(RewindOutcome::Stale);
             }

@@ -23,7 +23,7 @@ statements! {
          on conflict (account_id, day, currency) do update set amount = excluded.amount";
 
     RATES: "list the exchange rates",
-        "select currency, day, rate from sealed_exchange_rate where $1 is null or currency = $1 \
+        "select currency, day, rate from sealed_exchange_rate where cast($1 as text) is null or currency = $1 \
          order by currency, day desc limit $2";
     HAS_RATE: "look for an exchange rate",
         "select exists (select 1 from sealed_exchange_rate where currency = $1 and day <= $2)";
@@ -32,11 +32,11 @@ statements! {
          on conflict (currency, day) do update set rate = excluded.rate";
 
     REPORTED_ORDERS_BETWEEN: "count the reported orders of an account",
-        "select (select coalesce(sum(orders), 0) from sealed_order_count \
+        "select (select cast(coalesce(sum(orders), 0) as bigint) from sealed_order_count \
                  where account_id = $1 and day >= $2 and day < $3) \
               + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
     REPORTED_ORDERS_OF: "list the reported orders of an account",
-        "select day, sum(orders) from ( \
+        "select day, cast(sum(orders) as bigint) from ( \
             select day, orders from sealed_order_count where account_id = $1 \
             union all select day, 1 as orders from sealed_completed_order where account_id = $1) as told \
          group by day order by day desc limit $2";

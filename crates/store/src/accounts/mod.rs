@@ -18,6 +18,7 @@ use crate::engine::{Db, Fault, Row, Sql};
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use gate::Gate;
 pub use id::AccountId;
 pub(crate) use journal::next_era;
 pub use journal::{
@@ -51,6 +52,7 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 mod audit;
 mod audit_sql;
 mod expiry;
+mod gate;
 mod id;
 mod journal;
 mod journal_sql;
@@ -373,7 +375,7 @@ impl Accounts {
         limit: u32,
         (at, now): (Timestamp, Timestamp),
     ) -> Result<Spend, StoreError> {
-        self.change(|db| {
+        self.change_of(id, |db| {
             let MonthUsage { counted, total } = used(db, id, month, symbol)?;
             if counted {
                 return Ok(Spend::Free);
@@ -415,14 +417,32 @@ impl Accounts {
     }
 
     fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.decide(work)
+        self.within(Gate::Everything, work)
+    }
+
+    /// A change of one account, which waits for no other account's: what it reads and writes belongs to that account, but for one counter.
+    fn change_of<T>(
+        &self,
+        account: AccountId,
+        work: impl FnOnce(&Db) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.within(Gate::Of(&[account]), work)
     }
 
     /// A change that the caller decides within the transaction, with its own type of error.
     fn decide<T, E: From<StoreError>>(&self, work: impl FnOnce(&Db) -> Result<T, E>) -> Result<T, E> {
+        self.within(Gate::Everything, work)
+    }
+
+    fn within<T, E: From<StoreError>>(
+        &self,
+        gate: Gate<'_>,
+        work: impl FnOnce(&Db) -> Result<T, E>,
+    ) -> Result<T, E> {
         let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         db.begin_write()?;
         let open = Open { db: &db };
+        gate.pass(&db)?;
         let result = work(&db)?;
         db.commit()?;
         std::mem::forget(open);

@@ -48,7 +48,7 @@ statements! {
          where device_hash = $2 and state = 'approved' and account_id = $3 and expires_at > $4";
     FORGET_DEVICES: "forget devices that are late",
         "delete from device_grant where device_hash in (\
-         select device_hash from device_grant where expires_at < $1 limit $2)";
+         select device_hash from device_grant where expires_at < $1 order by expires_at limit $2)";
 
     ADD_CODE: "add an authorization code",
         "insert into authorization_code \
@@ -61,7 +61,7 @@ statements! {
         "update authorization_code set family = $1 where code_hash = $2 and family is null and expires_at > $3";
     FORGET_CODES: "forget authorization codes that are late",
         "delete from authorization_code where code_hash in (\
-         select code_hash from authorization_code where expires_at < $1 limit $2)";
+         select code_hash from authorization_code where expires_at < $1 order by expires_at limit $2)";
 
     STANDS: "see whether an account stands",
         "select exists (select 1 from sealed_account where id = $1 and revoked_at is null)";
@@ -89,7 +89,8 @@ statements! {
          select hash from oauth_token where family = $1 and kind = $2 and (kind = 'access' or replaced_at is not null) \
          order by issued_at desc, hash limit $3 offset $4)";
     FORGET_TOKENS: "forget tokens that are late",
-        "delete from oauth_token where hash in (select hash from oauth_token where expires_at < $1 limit $2)";
+        "delete from oauth_token where hash in (\
+         select hash from oauth_token where expires_at < $1 order by expires_at limit $2)";
 }
 
 #[cfg(test)]

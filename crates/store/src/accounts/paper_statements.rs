@@ -56,7 +56,7 @@ impl Accounts {
         if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
             return Err(StoreError::unfit("a statement", "it is too long"));
         }
-        self.change(|db| {
+        self.change_of(*account, |db| {
             let is_of_it = journal::head(db, *account)?.is_some_and(|now| now.follows(of));
             if !is_of_it || last_statement(db, *account, *kind)? != *last {
                 return Ok(false);

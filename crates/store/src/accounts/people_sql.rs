@@ -7,7 +7,7 @@ statements! {
     PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
     HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
     SET_PASSWORD: "change a password",
-        "update account set password = $1 where id = $2 and (password is not null or $1 is not null)";
+        "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null)";
     // A password that was changed, or an account that was revoked, while its owner waited for the hash opens nothing.
     ADD_SESSION: "begin a browser session",
         "insert into browser_session (hash, account_id, created_at, expires_at) \

@@ -30,7 +30,7 @@ statements! {
         "insert into paper_asset (account_id, day, currency, amount) values ($1, $2, $3, $4)";
 
     ORDERS_BETWEEN: "count the orders of an account on paper",
-        "select coalesce(sum(orders), 0) from sealed_paper_order_count where account_id = $1 and day >= $2 and day < $3";
+        "select cast(coalesce(sum(orders), 0) as bigint) from sealed_paper_order_count where account_id = $1 and day >= $2 and day < $3";
     ORDERS_FROM: "list the orders of an account on paper",
         "select day, orders from sealed_paper_order_count where account_id = $1 and day >= $2 order by day";
     ADD_ORDERS: "note the orders of an account on paper",

@@ -22,19 +22,19 @@ statements! {
     TOPICS: "list the topics",
         concat!(
             select_topic!(),
-            "where (t.hidden_at is null or t.account_id = $1) and ($2 is null or t.kind = $2) \
+            "where (t.hidden_at is null or t.account_id = $1) and (cast($2 as text) is null or t.kind = $2) \
              order by t.id desc limit $3 offset $4"
         );
     TOPICS_OF: "list the topics of an account",
         concat!(
             select_topic!(),
-            "where t.account_id = $1 and ($2 is null or t.kind = $2) order by t.id desc limit $3 offset $4"
+            "where t.account_id = $1 and (cast($2 as text) is null or t.kind = $2) order by t.id desc limit $3 offset $4"
         );
     TOPICS_ABOUT: "list the topics about a security",
         concat!(
             select_topic!(),
             "join sealed_topic_symbol s on s.topic_id = t.id \
-             where s.symbol = $1 and (t.hidden_at is null or t.account_id = $2) and ($3 is null or t.kind = $3) \
+             where s.symbol = $1 and (t.hidden_at is null or t.account_id = $2) and (cast($3 as text) is null or t.kind = $3) \
              order by s.topic_id desc limit $4 offset $5"
         );
     ALL_TOPICS: "list the topics for operators", concat!(select_topic!(), "order by t.id desc limit $1 offset $2");

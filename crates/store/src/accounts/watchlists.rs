@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use market::{Symbol, Timestamp};
 
-use super::{AccountId, Accounts, check_texts, take, watchlists_sql as sql};
+use super::{AccountId, Accounts, Gate, check_texts, take, watchlists_sql as sql};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
@@ -68,7 +68,7 @@ impl Accounts {
         id: AccountId,
         decide: impl FnOnce(&mut Watchlists, WatchlistIds<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.decide(|db| {
+        self.within(Gate::Of(&[id]), |db| {
             let rows = WatchlistRows::read(db, id)?;
             let mut lists = rows.lists();
             let answer = decide(&mut lists, WatchlistIds(db))?;

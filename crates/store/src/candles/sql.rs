@@ -1,6 +1,10 @@
 //! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
 //! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
+//!
+//! PostgreSQL wants to know the type of everything before it sees a value: a parameter that is only asked whether it is null is cast,
+//! and so is a sum, which of bigints is a numeric. It keeps no order that was not asked for, whatever index it walks.
 
+use crate::engine::Sql;
 use crate::engine::statements::statements;
 
 macro_rules! security_columns {
@@ -43,6 +47,10 @@ macro_rules! quarantine_from {
     };
 }
 
+/// Of SQLite alone, which counts the rows of sealed tables.
+pub(crate) const ROWS_WRITTEN: Sql =
+    Sql::new("count the rows of a table", "select row_count from sealed_table where name = $1");
+
 statements! {
     for crate::engine::migrations::ALL;
     VERSION: "read the version of the store", "select next from counter where name = 'version'";
@@ -53,7 +61,6 @@ statements! {
     SECURITIES: "list the securities", concat!("select ", security_columns!(), " from sealed_security order by symbol");
     SECURITY_COUNTS: "read a security", "select series_count, action_count from sealed_security where symbol = $1";
     COUNT_SECURITIES: "list the securities", "select count(symbol) from sealed_security";
-    ROWS_WRITTEN: "count the rows of a table", "select row_count from sealed_table where name = $1";
     ADD_COUNTS: "write a security",
         "update security set series_count = series_count + $1, action_count = action_count + $2 where symbol = $3";
     ENSURE_SECURITY: "add a security",

@@ -1,5 +1,9 @@
 //! Brings a database to the newest schema, step by step. The database remembers the digest of the steps it has been
 //! through; one that has been through others is refused.
+//!
+//! Several servers on one PostgreSQL are upgraded one after the other, so those of the schema before go on while the first of the next one has
+//! brought the database forward. A step says which programs may: `oldest` is the oldest schema that a program may know. Steps
+//! only add; what no program needs any more goes with a later step, when all of them know the one between.
 
 use market::Timestamp;
 
@@ -7,12 +11,20 @@ use super::migrations::{Migration, known};
 use super::{Db, Sql};
 use crate::StoreError;
 
-const APPLIED: Sql =
-    Sql::new("read the migrations", "select version, digest from migration order by version");
-const NOTE: Sql = Sql::new(
-    "note a migration",
-    "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
-);
+// One process at a time has a file, so SQLite's ledger does not say who else may use it: nobody who does not know the step.
+const APPLIED: Sql = Sql {
+    postgres: Some("select version, digest, oldest from migration where version > 0 order by version"),
+    ..Sql::new("read the migrations", "select version, digest, version from migration order by version")
+};
+const NOTE: Sql = Sql {
+    postgres: Some(
+        "insert into migration (version, name, digest, applied_at, oldest) values ($1, $2, $3, $4, $5)",
+    ),
+    ..Sql::new(
+        "note a migration",
+        "insert into migration (version, name, digest, applied_at) select $1, $2, $3, $4 where $5 is not null",
+    )
+};
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +35,8 @@ pub(crate) enum Owner {
     AnotherProgram,
 }
 
-/// The version a database is at; 0 for one that has nothing in it.
+/// The version a database is at; 0 for one that has nothing in it. One that is newer, and allows programs that know no more than this one, is as
+/// good as one of the newest version known here.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.place().clone();
     match db.owner()? {
@@ -31,21 +44,25 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: place() }),
         Owner::Ours => {}
     }
-    let applied: Vec<(i64, Vec<u8>)> = db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let Some(found) = applied.last().map(|(version, _)| *version) else { return Ok(0) };
-    if found > known(migrations) {
-        return Err(StoreError::Newer { place: place(), found, known: known(migrations) });
+    let mut applied: Vec<(i64, Vec<u8>, i64)> =
+        db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let Some(newest) = applied.last().map(|(version, ..)| *version) else { return Ok(0) };
+    let (known, dialect) = (known(migrations), db.dialect());
+    if applied.iter().any(|(version, _, oldest)| *version > known && *oldest > known) {
+        return Err(StoreError::Newer { place: place(), found: newest, known });
     }
+    applied.retain(|(version, ..)| *version <= known);
+    let found = newest.min(known);
     let expected = migrations.iter().filter(|migration| migration.version <= found);
     let mut applied = applied.into_iter();
     for migration in expected {
         match applied.next() {
-            Some((version, hash)) if version == migration.version && hash == migration.hash() => {}
+            Some((version, hash, _)) if version == migration.version && hash == migration.hash(dialect) => {}
             _ => return Err(StoreError::Changed { place: place(), version: migration.version }),
         }
     }
     match applied.next() {
-        Some((version, _)) => Err(StoreError::Changed { place: place(), version }),
+        Some((version, ..)) => Err(StoreError::Changed { place: place(), version }),
         None => Ok(found),
     }
 }
@@ -62,16 +79,20 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 }
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    // Read again inside the transaction: another process may have been quicker.
-    let found = schema(db, migrations)?;
+    // What is another program's is refused before anything is written to it.
+    schema(db, migrations)?;
     db.mark_as_ours()?;
+    // Read again, now that no other process can be at it: one may have been quicker.
+    let found = schema(db, migrations)?;
     if found == known(migrations) {
         return Ok(());
     }
     db.before_migration()?;
     for migration in migrations.iter().filter(|migration| migration.version > found) {
-        db.script("migrate the database", migration.sqlite)?;
-        db.run(NOTE, (migration.version, migration.name, migration.hash(), now.0))?;
+        let dialect = db.dialect();
+        db.script("migrate the database", migration.text(dialect))?;
+        let Migration { version, name, oldest, .. } = *migration;
+        db.run(NOTE, (version, name, migration.hash(dialect), now.0, oldest))?;
     }
     db.after_migration(true)
 }
@@ -80,11 +101,18 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
 mod tests {
     use super::*;
     use crate::engine::Role;
+    use crate::engine::migrations::Dialect;
     use crate::engine::migrations::{ACCOUNTS, ALL};
 
-    const FIRST: Migration = Migration { version: 1, name: "first", sqlite: "create table a (x bigint)" };
-    const SECOND: Migration =
-        Migration { version: 2, name: "second", sqlite: "alter table a add column y bigint" };
+    const FIRST: Migration =
+        Migration { version: 1, name: "first", sqlite: "create table a (x bigint)", postgres: "", oldest: 1 };
+    const SECOND: Migration = Migration {
+        version: 2,
+        name: "second",
+        sqlite: "alter table a add column y bigint",
+        postgres: "",
+        oldest: 2,
+    };
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
     fn fresh() -> (tempfile::TempDir, Db) {
@@ -184,6 +212,6 @@ mod tests {
     fn line_ends_do_not_change_a_step() {
         let unix = Migration { sqlite: "create table a (\n x bigint)", ..FIRST };
         let windows = Migration { sqlite: "create table a (\r\n x bigint)", ..FIRST };
-        assert_eq!(unix.hash(), windows.hash());
+        assert_eq!(unix.hash(Dialect::Sqlite), windows.hash(Dialect::Sqlite));
     }
 }

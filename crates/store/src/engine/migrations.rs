@@ -5,6 +5,17 @@ pub(crate) struct Migration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
+    pub(crate) postgres: &'static str,
+    /// The oldest schema that a program may know to go on beside it, on PostgreSQL.
+    pub(crate) oldest: i64,
+}
+
+/// Which of the two texts of a step a database takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    #[allow(dead_code, reason = "the second engine is not here yet")]
+    Postgres,
 }
 
 /// A step out of the folder of a database: the file has its number and name.
@@ -14,6 +25,8 @@ macro_rules! step {
             version: $version,
             name: $name,
             sqlite: include_str!(concat!("../../migrations/sqlite/", $database, "/", $file, ".sql")),
+            postgres: include_str!(concat!("../../migrations/postgres/", $database, "/", $file, ".sql")),
+            oldest: $version,
         }
     };
 }
@@ -26,6 +39,7 @@ pub(crate) const ALL: &[Migration] = &[
     step!("candles", 5, "trades", "0005_trades"),
     step!("candles", 6, "own_grains", "0006_own_grains"),
     step!("candles", 7, "undo", "0007_undo"),
+    step!("candles", 8, "nodes", "0008_nodes"),
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
@@ -41,6 +55,7 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     step!("accounts", 9, "topics", "0009_topics"),
     step!("accounts", 10, "api_date", "0010_api_date"),
     step!("accounts", 11, "sign_in_links", "0011_sign_in_links"),
+    step!("accounts", 12, "nodes", "0012_nodes"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
@@ -48,8 +63,15 @@ pub(crate) fn known(migrations: &[Migration]) -> i64 {
 }
 
 impl Migration {
+    pub(crate) fn text(&self, dialect: Dialect) -> &'static str {
+        match dialect {
+            Dialect::Sqlite => self.sqlite,
+            Dialect::Postgres => self.postgres,
+        }
+    }
+
     /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
-    pub(crate) fn hash(&self) -> Vec<u8> {
-        blake3::hash(self.sqlite.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
+    pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
+        blake3::hash(self.text(dialect).replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
     }
 }

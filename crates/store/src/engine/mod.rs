@@ -15,6 +15,7 @@ pub(crate) use statements::Sql;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
+use migrations::Dialect;
 
 mod fault;
 pub(crate) mod migrate;
@@ -24,6 +25,8 @@ mod place;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
+#[cfg(all(test, unix))]
+pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
 
@@ -74,6 +77,11 @@ impl Db {
         self.sqlite().is_some()
     }
 
+    /// Whether one connection writes at a time, so that what a change reads stays true until it commits.
+    pub(crate) fn has_one_writer(&self) -> bool {
+        self.sqlite().is_some()
+    }
+
     /// A mark that changes when another connection commits, where the engine has one that is cheaper than a question. It means something to
     /// this connection alone.
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
@@ -81,6 +89,12 @@ impl Db {
             Engine::Sqlite(database) => database.data_version().map(Some),
         };
         mark.map_err(self.fail("look for changes"))
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match &self.engine {
+            Engine::Sqlite(_) => Dialect::Sqlite,
+        }
     }
 
     /// Whose the database is.

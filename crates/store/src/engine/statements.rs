@@ -58,6 +58,12 @@ macro_rules! statements {
                     conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
                 }
             }
+
+            #[cfg(unix)]
+            #[test]
+            fn every_statement_fits_the_schema_of_postgres() {
+                $crate::engine::statements_on_postgres::fit($schema, ALL);
+            }
         }
     };
 }

@@ -326,7 +326,13 @@ mod tests {
 
     #[test]
     fn a_migration_does_not_seal_what_is_not_whole() {
-        let later = migrations::Migration { version: 900, name: "later", sqlite: "select 1" };
+        let later = migrations::Migration {
+            version: 900,
+            name: "later",
+            sqlite: "select 1",
+            postgres: "select 1",
+            oldest: 900,
+        };
         let dir = tempfile::tempdir().unwrap();
         let db = older(dir.path(), 1);
         migrate::migrate(&db, migrations::ALL, NOW).unwrap();

@@ -1,0 +1,242 @@
+//! A PostgreSQL server for the tests of one binary: started when the first of them asks for a place, on loopback, in a folder of its
+//! own, and gone when the binary ends, however that is. Tests of other crates include this file by its path.
+
+#![allow(dead_code, reason = "whoever includes it uses a part of it")]
+
+use std::fmt;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The server of this binary.
+pub(crate) fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(Server::start)
+}
+
+/// What makes a server, keeps it until standard input ends, and then removes it. Standard input is the end of a pipe whose other
+/// end only the tests have: it ends when they do, also if they are killed.
+const KEEPER: &str = r#"
+set -u
+bin=$1 dir=$2 port=$3
+trap '' INT TERM HUP
+leave() {
+    [ ! -f "$dir/data/postmaster.pid" ] || "$bin/pg_ctl" -D "$dir/data" -m immediate -w stop >>"$dir/log" 2>&1
+    rm -rf "$dir"
+    exit 0
+}
+fail() {
+    echo "failed: $1: $(tail -n 5 "$dir/log" | tr '\n' ' ')"
+    leave
+}
+"$bin/initdb" -D "$dir/data" -A trust -U postgres -k -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1 || fail initdb
+cat >>"$dir/data/postgresql.conf" <<END
+listen_addresses = '127.0.0.1'
+port = $port
+unix_socket_directories = '$dir'
+max_connections = 500
+# It is thrown away; what survives a crash is for the tests that crash one.
+fsync = off
+full_page_writes = off
+synchronous_commit = off
+max_wal_size = '4GB'
+END
+"$bin/pg_ctl" -D "$dir/data" -w -t 60 -l "$dir/server.log" start </dev/null >>"$dir/log" 2>&1 || fail "$(tail -n 3 "$dir/server.log")"
+echo ready
+read -r _
+leave
+"#;
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    port: u16,
+    bin: PathBuf,
+    /// The end of it ends the server. Never written to.
+    _open: ChildStdin,
+    _keeper: Child,
+}
+
+impl Server {
+    fn start() -> Server {
+        let bin = programs().unwrap_or_else(|why| panic!("{why}"));
+        let mut told = String::new();
+        // Whoever else looks for a free port may find the same one.
+        for _ in 0..5 {
+            match Server::start_in(&bin) {
+                Ok(server) => return server,
+                Err(why) => told = why,
+            }
+        }
+        panic!("no PostgreSQL server could be started: {told}");
+    }
+
+    fn start_in(bin: &Path) -> Result<Server, String> {
+        let dir = tempfile::Builder::new().prefix("chandler-postgres-").tempdir().unwrap().keep();
+        let port = free_port();
+        let mut keeper = Command::new("/bin/sh");
+        keeper.args(["-c", KEEPER, "keeper"]).arg(bin).arg(&dir).arg(port.to_string());
+        // Its own group: Ctrl-C at the tests is not for it, it sees them end.
+        keeper.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some((uid, gid)) = ordinary_user() {
+            chown(&dir, Some(uid), Some(gid)).unwrap();
+            keeper.uid(uid).gid(gid);
+        }
+        let mut keeper = keeper.spawn().unwrap();
+        let open = keeper.stdin.take().unwrap();
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        match line.trim() {
+            "ready" => Ok(Server { port, bin: bin.to_owned(), _open: open, _keeper: keeper }),
+            other => Err(other.to_owned()),
+        }
+    }
+
+    /// Where its databases are, for a store: the address up to the name of a database.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A place in its first database for one test.
+    pub(crate) fn place(&'static self) -> Place {
+        Place { server: self, database: "postgres".to_owned(), prefix: next_prefix(), is_own: false }
+    }
+
+    /// A database of its own for one test, made as `create database` is told: `encoding 'LATIN1' template template0`.
+    pub(crate) fn database(&'static self, terms: &str) -> Place {
+        let prefix = next_prefix();
+        let database = format!("own_{prefix}");
+        self.sql("postgres", &format!("create database {database} {terms}")).unwrap();
+        Place { server: self, database, prefix, is_own: true }
+    }
+
+    /// Runs statements as the owner of the server, and gives the rows of the last, columns divided by bars.
+    pub(crate) fn sql(&self, database: &str, statements: &str) -> Result<String, String> {
+        let mut psql = Command::new(self.bin.join("psql"));
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
+        psql.args(["-p", &self.port.to_string(), "-d", database, "-c", statements]);
+        // Nothing of whoever runs the tests.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
+            psql.env_remove(name);
+        }
+        let output = psql.current_dir("/").stdin(Stdio::null()).output().unwrap();
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8(output.stdout).unwrap().trim_end_matches('\n').to_owned())
+    }
+}
+
+/// Schemas of one test, which go away with it.
+pub(crate) struct Place {
+    server: &'static Server,
+    database: String,
+    prefix: String,
+    /// The database is this test's own.
+    is_own: bool,
+}
+
+impl Place {
+    /// As `--store` takes it.
+    pub(crate) fn url(&self) -> String {
+        format!("{}?schema={}", self.server.url(&self.database), self.prefix)
+    }
+
+    pub(crate) fn server(&self) -> &'static Server {
+        self.server
+    }
+
+    /// The schema of `candles` or of `accounts`.
+    pub(crate) fn schema(&self, part: &str) -> String {
+        format!("{}_{part}", self.prefix)
+    }
+
+    /// Runs statements behind the store's back, in the schema of a part.
+    pub(crate) fn sql(&self, part: &str, statements: &str) -> String {
+        let path = format!("set search_path to {}; ", self.schema(part));
+        self.server
+            .sql(&self.database, &(path + statements))
+            .unwrap_or_else(|why| panic!("{statements}: {why}"))
+    }
+
+    /// The same in no schema: for the database as a whole.
+    pub(crate) fn database_sql(&self, statements: &str) -> Result<String, String> {
+        self.server.sql(&self.database, statements)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let statements = if self.is_own {
+            format!("drop database if exists {} with (force)", self.database)
+        } else {
+            // A test that failed may have left a transaction open; the schema then stays until the server goes.
+            let schemas = ["candles", "accounts"].map(|part| self.schema(part)).join(", ");
+            format!(
+                "set client_min_messages to error; set lock_timeout to '5s'; drop schema if exists {schemas} cascade"
+            )
+        };
+        drop(self.server.sql("postgres", &statements));
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url())
+    }
+}
+
+/// The folder of the server's programs, of the newest version there is.
+fn programs() -> Result<PathBuf, String> {
+    let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = debian
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(_, bin)| bin.join("initdb").is_file())
+        .collect();
+    versions.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::var_os("CHANDLER_TEST_POSTGRES")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(versions.pop().map(|(_, bin)| bin))
+        .chain(std::env::split_paths(&path))
+        .find(|bin| bin.join("initdb").is_file())
+        .ok_or_else(|| {
+            "no PostgreSQL server is installed, and these tests need one: ./setup.sh --test".to_owned()
+        })
+}
+
+fn next_prefix() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Whom the server is to run as where the tests run as root, which it refuses to.
+fn ordinary_user() -> Option<(u32, u32)> {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let find = |wanted: &str| {
+        users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let is_wanted = fields.next() == Some(wanted);
+            let (uid, gid) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
+            is_wanted.then_some((uid, gid))
+        })
+    };
+    Some(find("postgres").or_else(|| find("nobody")).unwrap())
+}
