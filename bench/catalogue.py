@@ -49,17 +49,23 @@ GROUPS = {
     "paper accounts": (
         "journal", "journal_head", "journal_snapshot", "journal_request", "paper_asset", "paper_order_count", "paper_tally", "statement", "statement_due"),
 }
-# Statements that read a whole table on purpose, by name, with who asks them. None of them is asked by a request for candles or about an account.
+# Statements that read a whole table on purpose, by who asks them and by file. None of them is asked by a request for candles or about an account.
 WHOLE = {
-    "the check, which reads everything": (
-        "ORPHAN_BODIES", "ORPHAN_ENTRIES", "RAW_SERIES", "RAW_TOTALS", "MISCOUNTED", "RAW_DAYS", "RAW_TOTAL", "ORPHANS", "USED_IDS"),
-    "a list of everything: for a command, for operators, or once for a version of the store": (
-        "SECURITIES", "COUNT_SECURITIES", "ALL_SERIES", "TOTALS", "MARGINS", "COUNT_MARGINS", "SYMBOLS", "IMPORTS", "ACCOUNTS", "HEADS",
-        "COUNT_QUARANTINE", "HIDDEN_TOPICS", "HIDDEN_REPLIES"),
-    "beginning and end of an import": ("INTERRUPT_IMPORTS", "WITHOUT_FACTORS"),
-    "when an operator is revoked": ("OTHER_OF_ROLE",),
-    "the job that shortens the audit, once an hour": ("PRUNE", "HAS_OLDER", "PRUNE_OLDEST"),
-    "a job, once, where `levels_from_paper` was switched off": ("DROP_ASSETS", "DROP_ORDERS", "DROP_TALLIES"),
+    "the check, which reads everything": {
+        "candles/sql.rs": "ORPHAN_BODIES ORPHAN_ENTRIES RAW_SERIES RAW_TOTALS MISCOUNTED USED_IDS",
+        "candles/trade_sql.rs": "RAW_DAYS RAW_TOTAL ORPHANS ORPHAN_BODIES MISCOUNTED",
+    },
+    "a list of everything: for a command, for operators, or once for a version of the store": {
+        "candles/sql.rs": "SECURITIES COUNT_SECURITIES ALL_SERIES TOTALS MARGINS COUNT_MARGINS IMPORTS COUNT_QUARANTINE",
+        "candles/trade_sql.rs": "SYMBOLS",
+        "accounts/sql.rs": "ACCOUNTS",
+        "accounts/journal_sql.rs": "HEADS",
+        "accounts/topics_sql.rs": "HIDDEN_TOPICS HIDDEN_REPLIES",
+    },
+    "beginning and end of an import": {"candles/sql.rs": "INTERRUPT_IMPORTS WITHOUT_FACTORS"},
+    "when an operator is revoked": {"accounts/sql.rs": "OTHER_OF_ROLE"},
+    "the job that shortens the audit, once an hour": {"accounts/audit_sql.rs": "PRUNE HAS_OLDER PRUNE_OLDEST"},
+    "a job, once, where `levels_from_paper` was switched off": {"accounts/tallies_sql.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
 }
 
 
@@ -286,7 +292,7 @@ def body_sample(cluster, securities):
 
 def explain(cluster, every):
     """Prints how statements reach large tables; the number of those that read a whole one without a reason."""
-    on_purpose = {name: reason for reason, names in WHOLE.items() for name in names}
+    on_purpose = {(file, name): reason for reason, files in WHOLE.items() for file, names in files.items() for name in names.split()}
     large = {name for name, rows in cluster.rows("select relname, reltuples::bigint from pg_class where relkind = 'r'", DATABASE) if int(rows) > LARGE}
     whole, reached, failed, asked, through = [], {}, [], 0, 0
     for statement in every:
@@ -313,7 +319,7 @@ def explain(cluster, every):
     print("| statement | tables | why |\n|---|---|---|")
     missed = 0
     for statement, scans in whole:
-        reason = on_purpose.get(statement.name)
+        reason = on_purpose.get((statement.file, statement.name))
         missed += reason is None
         print(f"| `{statement.file}` `{statement.name}` | {', '.join(sorted(set(scans)))} | {reason or '**not on purpose**'} |")
     for statement, error in failed:
@@ -323,8 +329,8 @@ def explain(cluster, every):
 
 
 def is_for_sqlite(statement):
-    """Restored backups, and numbers of rows that are kept beside them."""
-    return statement.file.startswith("backup/") or re.search(r"\bfrom table\b", statement.text)
+    """Numbers of rows that are kept beside seals, and what a node's copy knows of itself."""
+    return re.search(r"\bfrom table\b|\b(from|into|update) (origin|held)\b", statement.text)
 
 
 def plan_of(cluster, statement):
@@ -381,19 +387,20 @@ def leaves(node):
 # What requests ask most, with values for their parameters; `:a` is an account, `:s` a security.
 SYMBOL = "('S' || :s || '.US')"
 ASKED = (
-    ("sql.rs", "SECURITY", (SYMBOL,)),
-    ("sql.rs", "SERIES_OF", (SYMBOL,)),
-    ("sql.rs", "BLOCKS_ALL", (SYMBOL, "'1m'", "'regular'")),
-    ("sql.rs", "BLOCKS_BACK", (SYMBOL, "'1m'", "'regular'", "1690000000")),
-    ("sql.rs", "ACCOUNT", (":a",)),
-    ("sql.rs", "ACCOUNT_NAMED", ("('person-' || :a || '@example.com')",)),
-    ("sql.rs", "CREDENTIAL_BY_KEY", ("md5('key' || :a)",)),
-    ("sql.rs", "RIGHTS_OF", (":a",)),
-    ("sql.rs", "USED", (":a", "'2026-11'", SYMBOL)),
-    ("levels_sql.rs", "REPORTED_ASSETS_AS_OF", (":a", "'2026-11-14'")),
-    ("journal_sql.rs", "HEAD", (":a",)),
-    ("watchlists_sql.rs", "FOLLOWED", (":a",)),
-    ("audit_sql.rs", "READ_OF", (":a", "9000000000", "0", "null::text", "50")),
+    ("candles/sql.rs", "SECURITY", (SYMBOL,)),
+    ("candles/sql.rs", "SERIES_OF", (SYMBOL,)),
+    ("candles/sql.rs", "BLOCKS_ALL", (SYMBOL, "'1m'", "'regular'")),
+    ("candles/sql.rs", "BLOCKS_BACK", (SYMBOL, "'1m'", "'regular'", "1690000000")),
+    ("accounts/sql.rs", "ACCOUNT", (":a",)),
+    ("accounts/sql.rs", "ACCOUNT_NAMED", ("('person-' || :a || '@example.com')",)),
+    ("accounts/sql.rs", "CREDENTIAL_BY_KEY", ("md5('key' || :a)",)),
+    ("accounts/sql.rs", "RIGHTS_OF", (":a",)),
+    ("accounts/sql.rs", "USED", (":a", "'2026-11'", SYMBOL)),
+    ("accounts/levels_sql.rs", "REPORTED_ASSETS_AS_OF", (":a", "'2026-11-14'")),
+    ("accounts/journal_sql.rs", "HEAD", (":a",)),
+    ("accounts/watchlists_sql.rs", "FOLLOWED", (":a",)),
+    ("accounts/audit_sql.rs", "READ_OF", (":a", "9000000000", "0", "null::text", "50")),
+    ("accounts/shared/rates_sql.rs", "TAKE", (":a / 20 * 20", "473", "30000000", "472")),
 )
 TIMES = 2_000
 
@@ -405,9 +412,9 @@ def timings(cluster, options):
     with tempfile.TemporaryDirectory() as folder:
         lines = [("`select 1`", "select 1;", "candles")]
         for file, name, values in ASKED:
-            found = [one for one in known if one.name == name and os.path.basename(one.file) == file]
+            found = [one for one in known if one.name == name and one.file == file]
             if not found:
-                continue
+                sys.exit(f"catalogue.py: there is no statement {name} in {file}")
             text = re.sub(r"\$(\d+)", lambda at: values[int(at[1]) - 1], found[0].text)
             lines.append((f"`{name}`: {found[0].what}", text + ";", found[0].schema))
         for name, text, schema in lines:
