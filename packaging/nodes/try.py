@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Tries a rolling restart for real: PostgreSQL, two nodes and HAProxy with the file of this folder, all on loopback, under load.
 
-    packaging/nodes/try.py [--chandler target/release/chandler] [--work DIR] [--seconds 5]
+    packaging/nodes/try.py [--chandler target/release/chandler] [--work DIR] [--seconds 5] [--idle 5000]
 
 Clients ask over HTTP and over WebSockets, through the proxy, as fast as they are answered, while each node in turn is stopped and started again:
 drained first, then without a word to the proxy, then killed. A client does what the SDKs do: a request that came to nothing is asked once more, and a
 connection that is closed is opened again. What fails the second time is a failure, and ends this with 1.
+
+With `--idle` as many signed-in WebSockets are opened before that and left alone, to see what they take of the proxy's memory and of the nodes'.
 
 Needs Debian's postgresql and haproxy, and an executable. Everything is in a folder that is removed, and ends with this script.
 """
@@ -17,6 +19,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -79,7 +82,9 @@ class Proxy:
     def __init__(self, work, nodes):
         self.port, self.tcp, self.admin = free_port(), free_port(), str(work / "admin.sock")
         text = (HERE / "haproxy.cfg").read_text()
-        text = text.replace("/run/haproxy/admin.sock", self.admin).replace("maxconn 60000", "maxconn 2000")
+        # Two descriptors for a client, as far as there are any.
+        most = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 500) // 2
+        text = text.replace("/run/haproxy/admin.sock", self.admin).replace("maxconn 60000", f"maxconn {min(60_000, most)}")
         text = re.sub(r"bind :443 .*", f"bind 127.0.0.1:{self.port}", text).replace("bind :2021", f"bind 127.0.0.1:{self.tcp}")
         for node, address in zip(nodes, ("10.0.0.11", "10.0.0.12")):
             for port, at in ((8080, node.http), (2020, node.tcp)):
@@ -339,6 +344,31 @@ def restart(proxy, node, how, is_drained):
     until(f"node {node.name} up at the proxy", lambda: proxy.states().get(node.name) == "UP")
 
 
+def memory(process):
+    """Resident, in bytes."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def idle(count, proxy, nodes, token):
+    """What connections take on which nothing happens. Both nodes have some: their sum is divided by all."""
+    processes = {"proxy": [proxy.process], "nodes": [node.process for node in nodes]}
+
+    def held():
+        return {name: sum(map(memory, of)) for name, of in processes.items()}
+
+    Link(proxy.port, token).open()
+    before = held()
+    links = [Link(proxy.port, token) for _ in range(count)]
+    for link in links:
+        link.open()
+    each = {name: (value - before[name]) / count for name, value in held().items()}
+    print("| idle signed-in WebSockets | bytes of the proxy's memory each | of a node's |\n|---|---|---|")
+    print(f"| {count:,} | {each['proxy']:,.0f} | {each['nodes']:,.0f} |\n", flush=True)
+    for link in links:
+        link.close()
+
+
 PHASES = (("drained, then SIGTERM", signal.SIGTERM, True), ("SIGTERM alone", signal.SIGTERM, False), ("kill -9", signal.SIGKILL, False))
 
 
@@ -354,6 +384,8 @@ def trial(options, work, cluster):
             node.start()
         proxy = Proxy(work, nodes)
         until("the proxy", lambda: os.path.exists(proxy.admin) and list(proxy.states().values()).count("UP") == 3)
+        if options.idle:
+            idle(options.idle, proxy, nodes, token)
         load = Load(proxy.port, token)
         print("| each node restarted in turn | clients | requests | asked twice | failed | slowest ms |\n|---|---|---|---|---|---|")
         time.sleep(options.seconds)
@@ -379,8 +411,12 @@ def main():
     parser.add_argument("--chandler", default=str(ROOT / "target/release/chandler"))
     parser.add_argument("--work")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long the load goes on after each restart")
+    parser.add_argument("--idle", type=int, default=0, help="measure the memory of so many idle connections first")
     parser.add_argument("--store", help="another store than a PostgreSQL of its own")
     options = parser.parse_args()
+    # Clients are here too.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     work = Path(options.work or tempfile.mkdtemp(prefix="chandler-nodes-"))
     work.mkdir(parents=True, exist_ok=True)
     # PostgreSQL runs as another user than root.
