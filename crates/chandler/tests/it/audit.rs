@@ -54,7 +54,7 @@ fn what_is_old_can_be_forgotten_and_that_stays_written_down() {
     let world = world();
     // A day in Hong Kong begins eight hours before it does in UTC.
     let midnight = 1_767_196_800;
-    let accounts = store::Accounts::open(&world.path("store"), market::Timestamp(0)).unwrap();
+    let accounts = store::Accounts::open(world.path("store"), market::Timestamp(0)).unwrap();
     for at in [midnight - 2, midnight - 1, midnight].map(market::Timestamp) {
         let note = store::AuditNote { at, actor: "somebody", reason: "" };
         accounts.note(None, "login.refused", &note).unwrap();

@@ -210,7 +210,7 @@ fn mistakes_are_told_in_a_line() {
 #[test]
 fn a_ladder_that_was_broken_by_hand_is_listed_and_mended() {
     let world = world();
-    let accounts = store::Accounts::open(&world.path("store"), market::Timestamp(0)).unwrap();
+    let accounts = store::Accounts::open(world.path("store"), market::Timestamp(0)).unwrap();
     for index in [2, 3] {
         let by = (market::Timestamp(0), "somebody");
         let change = |rows: &[store::LevelRow]| {

@@ -10,7 +10,7 @@ fn world() -> World {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ana"]);
     let at = market::Timestamp(1_800_000_000);
-    let accounts = Accounts::open(&world.path("store"), at).unwrap();
+    let accounts = Accounts::open(world.path("store"), at).unwrap();
     let author = accounts.account_named("ana").unwrap().unwrap().id;
     let new = NewTopic {
         author,
