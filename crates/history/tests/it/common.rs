@@ -171,7 +171,7 @@ pub(crate) struct Shop {
 impl Shop {
     pub(crate) fn new() -> Shop {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("store"), Access::Write { now: Timestamp(0) }).unwrap();
+        let store = Store::open(folder.path().join("store"), Access::Write { now: Timestamp(0) }).unwrap();
         Shop { folder, store, history: History::new(venues().clone()) }
     }
 
