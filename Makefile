@@ -9,7 +9,7 @@ ifneq ($(TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
 endif
 
-.PHONY: demo demo-market demo-build test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page dist dist-build dist-try deb packaging pictures
+.PHONY: demo demo-market demo-build test setup setup-test setup-e2e lint deny unit e2e lose e2e-rust e2e-more fuzz bench page dist dist-build dist-try deb packaging pictures
 
 demo: demo-build
 	target/demo/chandler --store $(STORE) demo --serve
@@ -60,11 +60,15 @@ deny: setup
 	@if $(DENY) fetch db 2>/dev/null; then $(DENY) --locked check --disable-fetch advisories; \
 	else echo "deny: advisories NOT CHECKED: their database cannot be reached" >&2; fi
 
-unit: page
+# A PostgreSQL server, which only tests need.
+setup-test:
+	@./setup.sh --test
+
+unit: page setup-test
 	node --test crates/server/page/test/*.test.js
 	$(CHECKED)
 
-# A browser, which only the end-to-end tests need.
+# A browser, which only the end-to-end tests need, and what other tests need.
 setup-e2e:
 	@./setup.sh --e2e
 
@@ -72,6 +76,11 @@ setup-e2e:
 e2e: setup-e2e page
 	$(CHECKED) --no-run --quiet
 	@CHANDLER_E2E_BUILT=1 ./e2e/run.sh
+
+# Losing things again and again, for an hour: nodes, databases, the way between them. A short form of it is in `make e2e`.
+ROUNDS ?= 50
+lose: setup-test page
+	@CARGO="$(CARGO)" CHANDLER_E2E_ROUNDS=$(ROUNDS) ./e2e/run.sh test_losing test_rolling test_nodes test_postgres
 
 # The same scenarios with the Rust SDK, which takes minutes to build.
 e2e-rust: setup

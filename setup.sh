@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the build needs and the machine lacks; `setup.sh --e2e` also what only the end-to-end tests need.
+# Installs what the build needs and the machine lacks; `setup.sh --test` also what only tests need, `setup.sh --e2e` also what only the
+# end-to-end tests need.
 # Safe to run any number of times.
 set -eu
 
@@ -65,6 +66,25 @@ has_chinese_font() {
     return 1
 }
 has_chinese_font || install "font with Chinese characters" "fonts-noto-cjk or fonts-wqy-microhei" fonts-wqy-microhei
+
+# A PostgreSQL server, which tests start themselves: on loopback, as an ordinary user, in a folder that goes away.
+# CHANDLER_TEST_POSTGRES names the folder of other programs than Debian's.
+has_postgres() {
+    for initdb in "${CHANDLER_TEST_POSTGRES-}"/initdb /usr/lib/postgresql/*/bin/initdb "$(command -v initdb)"; do
+        [ ! -x "$initdb" ] || return 0
+    done
+    return 1
+}
+if [ "${1-}" = --test ] || [ "${1-}" = --e2e ]; then
+    if ! has_postgres; then
+        # Debian's package would make a database of its own and start it at every boot. The file that says no to it comes with the
+        # package below.
+        install "PostgreSQL" "PostgreSQL 15 or newer, and say where its initdb is in CHANDLER_TEST_POSTGRES," postgresql-common
+        conf=/etc/postgresql-common/createcluster.conf
+        if ! grep -q '^ *create_main_cluster' "$conf"; then echo 'create_main_cluster = false' | run tee -a "$conf" >/dev/null; fi
+        install "PostgreSQL" "PostgreSQL 15 or newer" postgresql
+    fi
+fi
 
 if [ "${1-}" = --e2e ]; then
     # The browser in which the pages are tested; CHANDLER_E2E_CHROMIUM names another one.

@@ -2,6 +2,7 @@
 # The public SDKs and a real browser against real servers on loopback.
 #   e2e/run.sh                     everything but the Rust SDK
 #   e2e/run.sh TEST…               some of the Python scenarios (`e2e/run.sh test_paging`)
+#   e2e/run.sh --postgres TEST…    the same with stores on a PostgreSQL server (`./setup.sh --test` installs one)
 #   e2e/run.sh --browser [FILE…]   the pages in Chromium, all or some (`e2e/run.sh --browser device.test.js`)
 #   e2e/run.sh --more              the examples whose packages weigh a gigabyte (vn.py)
 #   e2e/run.sh --with COMMAND…     any command with a server and an account in its environment
@@ -87,8 +88,16 @@ case ${1-} in
         cd e2e/python
         CHANDLER_E2E_MORE=$work/venv-more/bin/python exec "$python" -m unittest test_documents.More
         ;;
+    --postgres)
+        shift
+        cd e2e/python
+        CHANDLER_E2E_ENGINE=postgres exec "$python" -m unittest "$@"
+        ;;
     '')
-        (cd e2e/python && timeout 1800 "$python" -m unittest)
+        (cd e2e/python && timeout 3600 "$python" -m unittest)
+        # What is asked most, and everything that is written, once more on the other engine.
+        (cd e2e/python && CHANDLER_E2E_ENGINE=postgres timeout 1800 "$python" -m unittest test_questions test_refusals test_levels \
+            test_trading test_statements test_watchlists test_topics test_oauth test_trades)
         browser
         ;;
     *)

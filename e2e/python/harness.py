@@ -1,6 +1,7 @@
 """Real server processes on loopback, accounts for them, and SDK contexts pointed at them."""
 
 import atexit
+import contextlib
 import hashlib
 import http.client
 import json
@@ -8,6 +9,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ import conformance
 
 # Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
-    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE", "CHANDLER_E2E_RUST"):
+    if not name.startswith(("CHANDLER_E2E_", "CHANDLER_TEST_")):
         del os.environ[name]
 for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
     del os.environ[name]
@@ -30,12 +32,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("CHANDLER_E2E_BINARY", ROOT / "target/debug/chandler"))
 WORK = pathlib.Path(os.environ.get("CHANDLER_E2E_WORK", ROOT / "target/e2e"))
 SCENARIOS = ROOT / "e2e/scenarios"
+# Where stores are: in folders, or all of them on a PostgreSQL server that is started for them.
+ENGINE = os.environ.get("CHANDLER_E2E_ENGINE", "sqlite")
 # A Sunday; the last trading day is the 13th. The market's clock stands still, the machine's does not.
 NOW = "2026-11-15T02:00:00Z"
 # Longer than anything here takes, so that a fault ends a test instead of hanging it.
 PATIENCE_S = 30
 # A server ends by then, even if this process is killed.
-SERVER_LIFE_S = 1800
+SERVER_LIFE_S = 1800 * int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
 # Known, and without candles.
 NAMES = (
     "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n"
@@ -43,12 +47,23 @@ NAMES = (
 )
 
 
-def chandler(store, *arguments, input=None, clock=NOW):
+def store_argument(store):
+    """A store as `--store` takes it: the path of a folder, or the address of a database."""
+    return store if isinstance(store, str) else f"sqlite:{store}"
+
+
+def run_chandler(store, *arguments, input=None, clock=NOW, environment=None):
+    """A command that may fail: its exit code and what it says."""
+    command = [str(BINARY), "--store", store_argument(store), "--clock", clock, *map(str, arguments)]
+    environment = {**os.environ, **(environment or {})}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, input=input, env=environment)
+
+
+def chandler(store, *arguments, **options):
     """Standard output of a command that must succeed."""
-    command = [str(BINARY), "--store", f"sqlite:{store}", "--clock", clock, *map(str, arguments)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, input=input)
+    ran = run_chandler(store, *arguments, **options)
     if ran.returncode != 0:
-        raise AssertionError(f"{command}: {ran.returncode}: {ran.stderr}")
+        raise AssertionError(f"{ran.args}: {ran.returncode}: {ran.stderr}")
     return ran.stdout
 
 
@@ -70,12 +85,44 @@ def market():
     return made
 
 
-def fresh_store():
-    """A store of its own, with the demo market and no accounts."""
-    store = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=WORK))
-    atexit.register(shutil.rmtree, store, ignore_errors=True)
-    shutil.copy(market() / "candles.db", store)
+def fresh_folder():
+    """A folder of its own, which goes away with this process."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=WORK))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def fresh_store(made=None):
+    """A store of its own, with the candles of a folder that is never served itself and no accounts: those of the demo market."""
+    made = made or market()
+    if ENGINE == "postgres":
+        import nodes
+
+        return nodes.copy_of(made)
+    store = fresh_folder()
+    shutil.copy(made / "candles.db", store)
     return store
+
+
+def rows(store, statement):
+    """What a statement about accounts gives, behind the store's back: rows of texts."""
+    if isinstance(store, str):
+        import nodes
+
+        return nodes.rows(store, statement)
+    database = sqlite3.connect(f"file:{store}/accounts.db?mode=ro", uri=True)
+    with contextlib.closing(database):
+        return [[str(value) for value in row] for row in database.execute(statement)]
+
+
+def everything_in(store):
+    """All that is written down about accounts, as one text."""
+    if isinstance(store, str):
+        import nodes
+
+        return nodes.dump(store)
+    # With what has not reached the file itself yet.
+    return "".join(file.read_bytes().decode("latin-1") for file in store.glob("accounts.db*"))
 
 
 def wait_for(condition, what, patience_s=PATIENCE_S):
@@ -94,27 +141,37 @@ class Server:
 
     def __init__(self, store=None, listen="127.0.0.1:0", clock=NOW, log="warn", options=()):
         self.store = store or fresh_store()
+        # Where its log is: with the store, if that is a folder.
+        self.folder = self.store
+        if isinstance(self.store, str):
+            self.folder = fresh_folder()
+            options = ("--cache", str(self.folder / "cache"), *options)
         self.listen, self.clock, self.log_filter, self.options = listen, clock, log, options
         self.start()
         atexit.register(self.kill)
 
     def start(self):
-        command = ["timeout", str(SERVER_LIFE_S), str(BINARY), "--store", f"sqlite:{self.store}", "--clock", self.clock]
+        command = ["timeout", str(SERVER_LIFE_S), str(BINARY), "--store", store_argument(self.store)]
+        command += ["--clock", self.clock]
         command += ["serve", "--listen", self.listen, "--tcp", "127.0.0.1:0", "--log", self.log_filter, *self.options]
-        self.log = open(self.store / "server.log", "a")
+        self.log = open(self.folder / "server.log", "a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         line = []
         reader = threading.Thread(target=lambda: line.append(self.process.stdout.readline()), daemon=True)
         reader.start()
         reader.join(PATIENCE_S)
         if not line or not line[0]:
-            raise AssertionError(f"no server: {(self.store / 'server.log').read_text()}")
+            raise AssertionError(f"no server: {self.said()}")
         ready = self.ready = json.loads(line[0])
         assert ready["event"] == "listening", ready
         self.address, self.tcp = ready["http"], ready["tcp"]
         # From now on it comes back where it was.
         self.listen = self.address
         self.url, self.socket_url = f"http://{self.address}", f"ws://{self.address}/v2"
+
+    def said(self):
+        """What it has logged."""
+        return (self.folder / "server.log").read_text()
 
     def stop(self):
         """Asks it to end and waits until it has; its exit code."""
@@ -133,6 +190,28 @@ class Server:
             self.process.wait(PATIENCE_S)
         self.process.stdout.close()
         self.log.close()
+
+    def plain(self, path):
+        """One plain HTTP request without any proof: status and text."""
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def metrics(self):
+        """Every sample by its name, labels and all."""
+        status, text = self.plain("/metrics")
+        assert status == 200, text
+        samples = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, value in samples}
+
+    def readiness(self):
+        """The status of `/readyz`, and what it says."""
+        status, text = self.plain("/readyz")
+        return status, json.loads(text)
 
     def account(self, name, *options):
         """Credentials of a new account, made while the server runs."""

@@ -5,9 +5,6 @@ Wednesday, Thursday and Friday, 18 to 20 March 2026, all of them full trading da
 
 import datetime
 import functools
-import pathlib
-import shutil
-import tempfile
 import zoneinfo
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 
@@ -79,8 +76,7 @@ def minutes():
 @functools.cache
 def made():
     """A folder with the store of this market, never served itself."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=harness.WORK))
-    harness.atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = harness.fresh_folder()
     tables = {"securities.csv": SECURITIES, "actions.csv": ACTIONS, "margins.csv": MARGINS, "minutes.csv": minutes()}
     for name, text in tables.items():
         (folder / name).write_text(text)
@@ -93,10 +89,7 @@ class Market(harness.Server):
     """A server in this market, with an operator. Its clock stands."""
 
     def __init__(self, day=WEDNESDAY, time="09:55:00", **options):
-        store = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=harness.WORK))
-        harness.atexit.register(shutil.rmtree, store, ignore_errors=True)
-        shutil.copy(made() / "candles.db", store)
-        super().__init__(store, clock=utc(instant(day, time)), **options)
+        super().__init__(harness.fresh_store(made()), clock=utc(instant(day, time)), **options)
         self.operator = self.account("operator", "--role", "operator", "--rate", "unlimited")
         self.report_rates()
 

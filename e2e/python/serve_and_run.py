@@ -16,7 +16,7 @@ accounts = {
 environment = {**os.environ, **accounts[""]["environment"]}
 environment.update({
     "CHANDLER_E2E_BINARY": str(harness.BINARY), "CHANDLER_E2E_SCENARIOS": str(harness.SCENARIOS),
-    "CHANDLER_STORE": f"sqlite:{server.store}", "CHANDLER_CLOCK": harness.NOW,
+    "CHANDLER_STORE": harness.store_argument(server.store), "CHANDLER_CLOCK": harness.NOW,
 })
 for prefix, account in accounts.items():
     for name in ("app_key", "app_secret", "access_token"):

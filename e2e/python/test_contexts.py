@@ -77,7 +77,7 @@ class Contexts(unittest.TestCase):
         server.start()
 
         def subscribed():
-            lines = (server.store / "server.log").read_text().splitlines()
+            lines = server.said().splitlines()
             return [line for line in lines if "trade_topics" in line]
 
         lines = harness.wait_for(subscribed, "a subscription")

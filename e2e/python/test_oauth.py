@@ -29,7 +29,7 @@ class OAuth(unittest.TestCase):
     def setUpClass(cls):
         # Everything that it could say about itself, so that a secret in it would be seen.
         cls.server = harness.Server(log="trace")
-        candles = cls.server.store / "examples.csv"
+        candles = cls.server.folder / "examples.csv"
         candles.write_text(CANDLES)
         harness.chandler(cls.server.store, "import", candles)
         # The examples have a client id written in them.
@@ -75,13 +75,12 @@ class OAuth(unittest.TestCase):
             "app secret": self.account["app_secret"], "key's token": self.account["access_token"],
         }
         places = {
-            "log": (self.server.store / "server.log").read_text(),
+            "log": self.server.said(),
             "audit": harness.chandler(self.server.store, "audit", "--format", "json", "-n", 10000),
             "accounts": harness.chandler(self.server.store, "account", "list", "--format", "json"),
             "login": "".join(self.login.said),
             "status": self.login.chandler("auth", "status"),
-            # With what has not reached the file itself yet.
-            "database": "".join(file.read_bytes().decode("latin-1") for file in self.server.store.glob("accounts.db*")),
+            "database": harness.everything_in(self.server.store),
         }
         for place, text in places.items():
             self.assertNotEqual(text, "", place)

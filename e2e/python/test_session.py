@@ -50,11 +50,14 @@ class Session(unittest.TestCase):
     def test_by_longbridge_in_rust(self):
         self.play(lambda _, account: Program([os.path.join(os.environ["CHANDLER_E2E_RUST"], "e2e-session")], account))
 
+    def open_server(self):
+        return Market(WEDNESDAY, "09:55:00")
+
     def play(self, open_client, package="longbridge"):
         self.long_term = TAG[package]
         self.assertEqual(sum(hong_kong_charges(sum(BOUGHT)).values()), FEES_BOUGHT)
         self.assertEqual(sum(hong_kong_charges(sum(SOLD)).values()), FEES_SOLD)
-        self.server = Market(WEDNESDAY, "09:55:00")
+        self.server = self.open_server()
         self.addCleanup(self.server.kill)
         account = self.server.trader("trader", "--cash", "HKD=490000,USD=20000")
         self.number = account["account_id"]

@@ -2,9 +2,7 @@
 
 The market is that of `paper_market.py`; the numbers of the trade are those of `test_session.py`."""
 
-import contextlib
 import json
-import sqlite3
 import unittest
 import urllib.error
 import urllib.request
@@ -92,9 +90,7 @@ class Statements(unittest.TestCase):
         self.server.move(SATURDAY, "09:30:00")
 
         def made():
-            rows = sqlite3.connect(f"file:{self.server.store}/accounts.db?mode=ro", uri=True)
-            with contextlib.closing(rows):
-                return [day for (day,) in rows.execute("select day from statement where kind = 1 order by day")]
+            return [day for (day,) in harness.rows(self.server.store, "select day from statement where kind = 1 order by day")]
 
         harness.wait_for(lambda: FRIDAY in made(), lambda: f"the statement of Friday: {made()}")
         self.assertEqual(made(), [WEDNESDAY, THURSDAY, FRIDAY])
@@ -104,7 +100,7 @@ class Statements(unittest.TestCase):
         [(_, key)] = self.statements()
         pdf = fetch(self.context.statement_download_url(key.replace(".json", ".pdf")).url)
         self.assertTrue(pdf.startswith(b"%PDF-"))
-        out = self.server.store / "statement.pdf"
+        out = self.server.folder / "statement.pdf"
         whose, clock = ("--account", "trader"), self.server.clock
         harness.chandler(self.server.store, "statement", "download", "--lang", "zh-HK", "-o", out, *whose, clock=clock)
         self.assertIn(b"/Identity-H", out.read_bytes())

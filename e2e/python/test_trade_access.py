@@ -115,7 +115,7 @@ class Comeback(unittest.TestCase):
         self.trade.subscribe([TopicType.Private])
 
     def subscriptions(self):
-        lines = (self.server.store / "server.log").read_text().splitlines()
+        lines = self.server.said().splitlines()
         return len([line for line in lines if "trade_topics" in line])
 
     def wait_for(self, statuses):

@@ -1,11 +1,11 @@
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use market::{Calendar, Market, Timestamp, Venue};
 use store::{
-    AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, Revocation,
+    AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, NodeId, Revocation,
     VersionReader,
 };
 use zeroize::Zeroizing;
@@ -13,13 +13,16 @@ use zeroize::Zeroizing;
 use crate::account::check_name;
 use crate::calls::Calls;
 use crate::connection::Registry;
+use crate::credential_cache::CredentialCache;
 use crate::keys::Keys;
 use crate::oauth::{self, Family};
 use crate::otp::Otps;
 use crate::quota::PaidSecurities;
 use crate::random::{hex, random};
+use crate::reach::Reach;
 use crate::replay::Replays;
 use crate::rights;
+use crate::shared_rates::SharedRates;
 use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
 use crate::token::{hash_token, new_token};
@@ -42,6 +45,13 @@ pub struct Access {
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
+    /// What is known here of the windows that the database keeps for all nodes.
+    pub(crate) shared_rates: SharedRates,
+    /// Whether the database is there.
+    pub(crate) reach: Reach,
+    /// The server of the database that knows what this node has admitted.
+    pub(crate) settled: Mutex<Option<String>>,
+    pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
     pub(crate) pkce: PkceRule,
@@ -122,32 +132,21 @@ pub struct Created {
 }
 
 impl Access {
-    /// Opens the accounts in the directory of a store, and creates database and key file where there are none.
-    pub fn open(dir: &Path, now: Timestamp) -> Result<Access, AccessError> {
-        let accounts = Accounts::open(dir, now)?;
-        let keys = match Keys::load(dir)? {
-            Some(keys) => keys,
-            None if accounts.is_empty()? => Keys::create(dir)?,
-            // A new key would open none of the secrets there are. But first look again: another process may have made
-            // the key and an account a moment ago.
-            None => Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?,
-        };
-        Access::of(accounts, keys)
-    }
-
-    /// Opens accounts and key file to look at them: nothing is created or brought forward, and every change is refused.
-    pub fn look_at(dir: &Path) -> Result<Access, AccessError> {
-        let accounts = Accounts::look(dir)?;
-        let keys = Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?;
-        Access::of(accounts, keys)
-    }
-
-    fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
+    pub(crate) fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
+        let instance = random::<16>()?;
+        if let Some(shared) = accounts.shared() {
+            shared.join(NodeId(instance));
+        }
         Ok(Access {
-            instance: hex(&random::<16>()?),
+            instance: hex(&instance),
+            registry: Arc::new(Registry::of(accounts.shared().cloned())),
             accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),
+            shared_rates: SharedRates::default(),
+            reach: Reach::default(),
+            settled: Mutex::default(),
+            credentials: CredentialCache::default(),
             calls: Calls::default(),
             replays: Replays::default(),
             pkce: PkceRule::default(),
@@ -156,12 +155,18 @@ impl Access {
                 Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
             ),
             otps: Otps::default(),
-            registry: Arc::default(),
             guards: SignInGuards::default(),
             oauth: oauth::Limiters::default(),
             cache: Mutex::default(),
             seen: AtomicI64::new(UNSEEN),
         })
+    }
+
+    /// How long this node goes on with what it knows when the database is away.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Access {
+        self.reach.set_grace(grace);
+        self
     }
 
     /// The journals of paper accounts, which are kept beside the accounts.
@@ -383,6 +388,11 @@ impl Access {
     }
 
     /// A connection for polling whether an account has changed.
+    /// Follows what is changed about accounts, where asking for it costs a way over the network. For servers.
+    pub fn follow(&self) -> Result<(), AccessError> {
+        Ok(self.accounts.follow()?)
+    }
+
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }
@@ -400,13 +410,26 @@ impl Access {
     /// Empties the cache if the database has changed since it was filled. The version is read with the cache locked, so that
     /// the cache never goes back to an older version.
     fn refresh_cache(&self, cache: &mut AccountCache) -> Result<i64, AccessError> {
-        let version = self.accounts.version()?;
+        let version = match self.goes_on_alone()? {
+            false => match self.asked(self.accounts.version()) {
+                // Found just now.
+                Err(_) if self.goes_on_alone()? && cache.filled => cache.version,
+                version => version?,
+            },
+            true if cache.filled => cache.version,
+            true => return Err(AccessError::Lost),
+        };
         if cache.version != version || !cache.filled {
             *cache = AccountCache { version, filled: true, ..AccountCache::default() };
             // Stored while the cache is locked, so that it never goes back either.
             self.seen.store(version, Ordering::Release);
         }
         Ok(version)
+    }
+
+    /// The version of the database now, as far as it can be asked.
+    pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
+        self.refresh_cache(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The version of the database at the last look, if there was one.
@@ -417,7 +440,6 @@ impl Access {
     /// An account as it stands now, also if another process has changed it, with the version of the database at which that is
     /// so.
     pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        // Held while the row is read: otherwise one read before a change could be filed under the version after it.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let version = match cache.seen().filter(|_| look == Look::Recent) {
             Some(version) => version,
@@ -429,10 +451,21 @@ impl Access {
         if let Some(account) = cache.accounts.get(&id) {
             return Ok(Some((version, Arc::clone(account))));
         }
-        let Some(row) = self.accounts.account(id)? else { return Ok(None) };
+        // Not held while the row is read, which may take a while. It is at least as new as the version, and filed under no other.
+        drop(cache);
+        let Some(row) = self.asked(self.accounts.account(id))? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
-        cache.accounts.insert(id, Arc::clone(&account));
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.seen() == Some(version) {
+            cache.accounts.insert(id, Arc::clone(&account));
+        }
         Ok(Some((version, account)))
+    }
+
+    /// The account of a caller as it was last seen here, if it was; nothing is asked for it.
+    pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.accounts.get(&caller.account()).cloned()
     }
 
     /// The account of a caller, if it still is what it was when they proved to be it.
@@ -459,14 +492,16 @@ impl Access {
 
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, version: i64) -> Result<bool, AccessError> {
-        // Held while the row is read, for the same reason as in `look`.
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.version == version
             && let Some(stands) = cache.families.get(&family)
         {
             return Ok(*stands);
         }
-        let stands = self.accounts.family_is_there(&family.text())?;
+        // As in `look`.
+        drop(cache);
+        let stands = self.asked(self.accounts.family_is_there(&family.text()))?;
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.version == version && cache.families.len() < CACHE_MAX {
             cache.families.insert(family, stands);
         }

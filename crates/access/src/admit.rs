@@ -155,6 +155,12 @@ pub enum Refusal {
     ScopeMissing { scope: Scope },
     #[error(transparent)]
     NotOperator(NotOperator),
+    /// The database is away, and what it would have to note cannot be noted. Nothing was charged.
+    #[error(
+        "new securities cannot be charged at the moment, because the database is away: those that this account has paid \
+         for this month go on; try again later, nothing was charged"
+    )]
+    Unchargeable,
     #[error("the service failed to check what this account may do: try again")]
     Failed(#[source] AccessError),
 }
@@ -236,7 +242,7 @@ impl Access {
 
     fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
-        let pass = self.rates.pass(account.id, RateLimit::of_seconds(requests, seconds), calls, uptime);
+        let pass = self.pass_rate(account.id, RateLimit::of_seconds(requests, seconds), calls, uptime)?;
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
@@ -271,7 +277,7 @@ impl Access {
             return Ok(());
         }
         let calls = rule.per_second;
-        let pass = self.calls.pass(account.id, calls, uptime);
+        let pass = self.pass_call(account.id, calls, uptime)?;
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
@@ -291,7 +297,7 @@ impl Access {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
         let (remaining, more_in) =
-            self.rates.remaining(&account.id, RateLimit::of_seconds(requests, seconds), uptime);
+            self.rate_left(account.id, RateLimit::of_seconds(requests, seconds), uptime)?;
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
@@ -391,11 +397,17 @@ impl Access {
             Standpoint::Stands { version, account } => self.grade(version, account, at)?,
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if let Some(unrecorded) = unrecorded {
-            self.record_levels(&[(account.id, Arc::clone(standing), unrecorded)], &Actor::Service, now)?;
+        // A change of level that cannot be noted now is still noticed later: nothing is lost by it.
+        if let Some(unrecorded) = unrecorded.filter(|_| !self.reach.is_away()) {
+            let change = (account.id, Arc::clone(standing), unrecorded);
+            self.record_levels(&[change], &Actor::Service, now)?;
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
-        match self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now))? {
+        if self.reach.is_away() {
+            return Err(Refusal::Unchargeable);
+        }
+        let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
+        match self.asked(spend).map_err(unchargeable)? {
             Spend::Free | Spend::Charged { .. } => {
                 self.paid.paid(version, account.id, month, symbol);
                 Ok(())
@@ -410,7 +422,11 @@ impl Access {
         if self.paid.is_paid(version, account.id, month, symbol) {
             return Ok(None);
         }
-        let MonthUsage { counted, total } = self.accounts.used(account.id, &month.to_string(), symbol)?;
+        if self.reach.is_away() {
+            return Err(Refusal::Unchargeable);
+        }
+        let used = self.asked(self.accounts.used(account.id, &month.to_string(), symbol));
+        let MonthUsage { counted, total } = used.map_err(unchargeable)?;
         if counted {
             self.paid.paid(version, account.id, month, symbol.clone());
             return Ok(None);
@@ -420,6 +436,11 @@ impl Access {
         }
         Ok(Some(Charge { symbol: symbol.clone() }))
     }
+}
+
+/// What cannot be looked up or noted because the database is away.
+fn unchargeable(error: AccessError) -> Refusal {
+    if error.is_away() { Refusal::Unchargeable } else { Refusal::Failed(error) }
 }
 
 fn allow(account: &Account, right: Right, now: Timestamp) -> Result<(), Refusal> {

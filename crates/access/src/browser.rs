@@ -14,6 +14,7 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
+use crate::code_guesses::Guess;
 use crate::keys::{Keys, TAG_BYTES};
 use crate::random::random;
 use crate::throttle::SignInAttempt;
@@ -110,11 +111,8 @@ impl Access {
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
-        let attempt = match self
-            .guards
-            .sign_ins
-            .begin(SignInAttempt { name: &name, address: who.address, device }, at.uptime)
-        {
+        let attempt = SignInAttempt { name: &name, address: who.address, device };
+        let attempt = match self.begin_sign_in(attempt, at.uptime)? {
             Ok(attempt) => attempt,
             Err(wait) => {
                 self.note_refused(who, person.as_ref(), "too many tries", at)?;
@@ -128,13 +126,13 @@ impl Access {
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
         let Ok(right) = self.guards.gate.verify(who.password, hash) else {
-            self.guards.sign_ins.undone(&attempt);
+            self.sign_in_was_undone(&attempt)?;
             return Err(LoginRefused::Busy);
         };
         if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
-            self.guards.sign_ins.right(attempt);
+            self.sign_in_was_right(attempt)?;
             self.note_suppressed(self.guards.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
@@ -257,10 +255,11 @@ impl Access {
         uptime: Duration,
         look: impl FnOnce() -> Result<Option<T>, AccessError>,
     ) -> Result<Option<T>, CodeRefused> {
-        self.guards.codes.begin(address, account, uptime).map_err(CodeRefused::Wait)?;
+        let guess = Guess { address, account };
+        let taken = self.begin_guess(guess, uptime)?.map_err(CodeRefused::Wait)?;
         let found = look();
         if !matches!(found, Ok(None)) {
-            self.guards.codes.right(address, account);
+            self.guess_was_right(guess, taken.as_ref())?;
         }
         Ok(found?)
     }

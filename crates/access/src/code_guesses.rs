@@ -50,6 +50,23 @@ impl CodeGuesses {
     }
 }
 
+/// A code that somebody has typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guess {
+    pub(crate) address: IpAddr,
+    pub(crate) account: AccountId,
+}
+
+/// What a guess counts against, in words, for all nodes.
+pub(crate) fn limits(guess: Guess) -> [(String, RateLimit); 3] {
+    let word = |guesser| match guesser {
+        Guesser::Everybody => ("everybody".to_owned(), OF_ALL),
+        Guesser::Address(address) => (format!("address {address}"), OF_ONE),
+        Guesser::Account(account) => (format!("account {}", account.0), OF_ONE),
+    };
+    guessers(guess.address, guess.account).map(word)
+}
+
 fn guessers(address: IpAddr, account: AccountId) -> [Guesser; 3] {
     [Guesser::Everybody, Guesser::Address(network_of(address)), Guesser::Account(account)]
 }

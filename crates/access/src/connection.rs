@@ -6,13 +6,30 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use store::AccountId;
+use store::{AccountId, NewSeat, Shared};
 
-use crate::{Lineage, Seats};
+use crate::random::random;
+use crate::{AccessError, Lineage, Seats};
 
-/// Names a connection for as long as the process runs; the server keeps its own map from it to a socket.
+/// Names a connection for as long as it is open, at whatever node; the server keeps its own map from it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
+
+impl ConnectionId {
+    pub(crate) fn of_seat(id: i64) -> ConnectionId {
+        ConnectionId(id.unsigned_abs())
+    }
+
+    pub(crate) fn seat(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+
+    /// Of a connection that signs in while the database, which numbers them, is away: beyond all its numbers.
+    pub(crate) fn alone() -> Result<ConnectionId, AccessError> {
+        const FIRST: u64 = 1 << 62;
+        Ok(ConnectionId(FIRST | (u64::from_be_bytes(random::<8>()?) >> 2)))
+    }
+}
 
 impl fmt::Display for ConnectionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,15 +65,20 @@ impl Drop for Connection {
     }
 }
 
+/// The connections of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     inner: Mutex<Inner>,
+    /// Where those of all nodes are kept, if there may be others.
+    shared: Option<Arc<Shared>>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
+    /// As they are kept for all nodes.
+    seats: HashMap<ConnectionId, NewSeat>,
 }
 
 pub(crate) struct Seated {
@@ -67,6 +89,27 @@ pub(crate) struct Seated {
 }
 
 impl Registry {
+    pub(crate) fn of(shared: Option<Arc<Shared>>) -> Registry {
+        Registry { shared, ..Registry::default() }
+    }
+
+    /// Has a connection that has its seat already, among those of all nodes.
+    pub(crate) fn seated(self: &Arc<Registry>, id: ConnectionId, seat: NewSeat) -> Connection {
+        let (account, lineage) = (seat.account, Lineage(seat.lineage));
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.live.entry(account).or_default().push((id, lineage));
+        inner.seats.insert(id, seat);
+        Connection { id, account, registry: Arc::clone(self) }
+    }
+
+    /// Every connection of this node, as it is kept for all of them.
+    pub(crate) fn seats(&self) -> Vec<(i64, NewSeat)> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seats: Vec<_> = inner.seats.iter().map(|(id, seat)| (id.seat(), seat.clone())).collect();
+        seats.sort_unstable_by_key(|(id, _)| *id);
+        seats
+    }
+
     /// Takes a seat, or answers how many are taken. The connection that signs on anew (`present`) and older ones of the
     /// same lineage make room first: a client must not be locked out by its own past.
     pub(crate) fn sit(
@@ -107,11 +150,15 @@ impl Registry {
 
     fn leave(&self, account: AccountId, id: ConnectionId) {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).leave(account, id);
+        if let Some(shared) = &self.shared {
+            shared.leave(id.seat());
+        }
     }
 }
 
 impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
+        self.seats.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {
             live.retain(|(known, _)| *known != id);
             if live.is_empty() {

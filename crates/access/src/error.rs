@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::{AccountId, StoreError};
+use store::{AccountId, Place, StoreError};
 
 use crate::{ReportError, Seats};
 
@@ -23,6 +23,24 @@ pub enum AccessError {
     )]
     KeyMissing { path: PathBuf },
     #[error(
+        "the key file of a store on PostgreSQL is nowhere to be found: name it with --key-file FILE or CHANDLER_KEY_FILE"
+    )]
+    KeyUnnamed,
+    #[error(
+        "{} is missing, and the secrets in {place} are sealed with a key that another node has: copy the key file of that node to \
+         it, with mode 0600, or name another one with --key-file", path.display()
+    )]
+    KeyElsewhere { path: PathBuf, place: Place },
+    #[error(
+        "the secrets in {place} were sealed with another key than {}: copy the key file of the first node there, or name it with \
+         --key-file", path.display()
+    )]
+    KeyDiffers { path: PathBuf, place: Place },
+    #[error(
+        "{} is there already and is another key than {}: name another file for it with --key-file", path.display(), from.display()
+    )]
+    KeyTaken { path: PathBuf, from: PathBuf },
+    #[error(
         "cannot open the app secret of account {}: the key file is not the one it was sealed with: restore a copy",
         account.0
     )]
@@ -41,11 +59,23 @@ pub enum AccessError {
     TermsChanged,
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// The database is away for longer than this node goes on with what it knows.
+    #[error("the database cannot be reached for longer than this node goes on without it")]
+    Lost,
     #[error("cannot read the built-in calendar")]
     Calendar(#[source] market::CalendarError),
 }
 
 impl AccessError {
+    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    pub fn is_away(&self) -> bool {
+        match self {
+            AccessError::Store(error) => error.is_away(),
+            AccessError::Lost => true,
+            _ => false,
+        }
+    }
+
     /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -83,6 +83,15 @@ impl<K: Eq + Hash> FailureTable<K> {
         }
     }
 
+    /// Failures of a key and the last of them, as they are kept for all nodes.
+    pub(crate) fn get(&self, key: &K) -> Option<(u32, Duration)> {
+        self.0.get(key).map(|counter| (counter.failures, counter.last))
+    }
+
+    pub(crate) fn put(&mut self, key: K, failures: u32, last: Duration) {
+        self.0.insert(key, Counter { failures, last });
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.len()

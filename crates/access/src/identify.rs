@@ -2,7 +2,7 @@ use market::Timestamp;
 use store::Credential;
 use subtle::ConstantTimeEq;
 
-use crate::replay::{Repetition, SignatureUse};
+use crate::replay::{self, Repetition, SignatureUse};
 use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Look, SignedRequest, verify_signature};
@@ -32,15 +32,15 @@ impl Access {
         if let Some(text) = authorization.map(str::trim).filter(fits) {
             let token = bearer(text).unwrap_or(text);
             let hash = hash_token(token);
-            if self.accounts.credential_by_token(&hash)?.is_some()
-                || self.accounts.credential_by_replaced(&hash, now)?.is_some()
+            if self.credential_by_token(&hash)?.is_some()
+                || self.credential_by_replaced(&hash, now)?.is_some()
                 || self.is_oauth_token(token)?
             {
                 return Ok(Recognized::Token);
             }
         }
         let is_key = match app_key.filter(fits) {
-            Some(key) => self.accounts.credential_by_key(key)?.is_some(),
+            Some(key) => self.credential_by_key(key)?.is_some(),
             None => false,
         };
         Ok(if is_key { Recognized::Key } else { Recognized::Nobody })
@@ -65,9 +65,9 @@ impl Access {
         let bearer = authorization.and_then(bearer);
         let credential = if let Some(token) = bearer {
             let hash = hash_token(token);
-            let found = match self.accounts.credential_by_token(&hash)? {
+            let found = match self.credential_by_token(&hash)? {
                 Some(credential) => Some(credential),
-                None => self.accounts.credential_by_replaced(&hash, now)?,
+                None => self.credential_by_replaced(&hash, now)?,
             };
             match found {
                 Some(credential) => credential,
@@ -114,7 +114,16 @@ impl Access {
             return Ok(());
         }
         let Some(signature) = signature_of(request) else { return Ok(()) };
-        match self.replays.take(header("x-api-key").unwrap_or_default(), &signature, repetition, now) {
+        let app_key = header("x-api-key").unwrap_or_default();
+        let taken = match self.accounts.shared() {
+            None => self.replays.take(app_key, &signature, repetition, now),
+            Some(shared) => {
+                let (key, fingerprint) = replay::fingerprint(app_key, &signature);
+                let used = shared.use_signature(&fingerprint, &key, replay::LIMITS, now);
+                replay::judged(self.asked(used)?, repetition, now)
+            }
+        };
+        match taken {
             SignatureUse::Good => Ok(()),
             SignatureUse::Again => Err(Denial::SignatureInvalid(
                 "this signed request was received before, and changes something: sign it anew with the present time",
@@ -137,7 +146,7 @@ impl Access {
 
     /// Whether a token was the one of a credential until a moment ago.
     fn is_former(&self, token: &str, credential: &Credential, now: Timestamp) -> Result<bool, Denial> {
-        let former = self.accounts.credential_by_replaced(&hash_token(token), now)?;
+        let former = self.credential_by_replaced(&hash_token(token), now)?;
         Ok(former.is_some_and(|former| former.app_key == credential.app_key))
     }
 
@@ -148,7 +157,7 @@ impl Access {
         app_key: &str,
         now: Timestamp,
     ) -> Result<Credential, Denial> {
-        let credential = self.accounts.credential_by_key(app_key)?.ok_or(Denial::KeyUnknown)?;
+        let credential = self.credential_by_key(app_key)?.ok_or(Denial::KeyUnknown)?;
         let secret = self.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
         verify_signature(request, &secret, now)?;
         Ok(credential)

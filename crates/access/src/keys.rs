@@ -1,7 +1,7 @@
 //! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens, device
 //! cookies, download addresses and password links.
 //!
-//! `secret.key` holds 32 random bytes. A copy of the database alone thus reveals no secret, and neither does a copy of
+//! The file holds 32 random bytes: `secret.key` beside `accounts.db`, or a file of each node where the accounts are on PostgreSQL. A copy of the database alone thus reveals no secret, and neither does a copy of
 //! the key file alone. Every use has a key of its own, derived with a label, so that no use can be played
 //! against another.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use store::AccountId;
 use zeroize::Zeroizing;
 
@@ -27,6 +27,7 @@ const FORM_LABEL: &[u8] = b"chandler form 1";
 const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
 const PASSWORD_LINK_LABEL: &[u8] = b"chandler password link 1";
+const FINGERPRINT_LABEL: &[u8] = b"chandler fingerprint 1";
 /// First byte of what is sealed, so that another cipher can follow one day.
 const SEAL_VERSION: u8 = 1;
 /// Long enough to be drawn by chance for every secret there will ever be.
@@ -42,6 +43,7 @@ pub(crate) struct Keys {
     user_code: Key,
     download: Key,
     password_link: Key,
+    fingerprint: [u8; 32],
 }
 
 impl std::fmt::Debug for Keys {
@@ -52,35 +54,45 @@ impl std::fmt::Debug for Keys {
 
 impl Keys {
     /// `None` when there is no key file.
-    pub(crate) fn load(dir: &Path) -> Result<Option<Keys>, AccessError> {
-        let path = dir.join(FILE);
-        let fail = |source| AccessError::KeyFile { what: "read", path: dir.join(FILE), source };
-        let file = match File::open(&path) {
+    pub(crate) fn load(path: &Path) -> Result<Option<Keys>, AccessError> {
+        let fail = |source| AccessError::KeyFile { what: "read", path: path.to_owned(), source };
+        let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(fail(source)),
         };
-        check_mode(&file, &path)?;
+        check_mode(&file, path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_BYTES + 1));
         file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
         match <[u8; KEY_BYTES]>::try_from(bytes.as_slice()) {
             Ok(key) => Ok(Some(Keys::of(&Zeroizing::new(key)))),
-            Err(_) => Err(AccessError::KeyLength { path, expected: KEY_BYTES }),
+            Err(_) => Err(AccessError::KeyLength { path: path.to_owned(), expected: KEY_BYTES }),
         }
     }
 
     /// Creates the key file. If another process was faster, its key is used.
-    pub(crate) fn create(dir: &Path) -> Result<Keys, AccessError> {
-        let key: Key = Zeroizing::new(random()?);
-        let path = dir.join(FILE);
-        let draft = dir.join(format!("{FILE}.{}", hex(&random::<8>()?)));
-        let placed = place(&key, &draft, &path);
-        // The draft is not needed any more, whether or not it was linked. One that is left behind does no harm: nothing is sealed with it.
-        fs::remove_file(&draft).ok();
-        placed.map_err(|source| AccessError::KeyFile { what: "create", path: path.clone(), source })?;
-        Keys::load(dir)?.ok_or(AccessError::KeyMissing { path })
+    pub(crate) fn create(path: &Path) -> Result<Keys, AccessError> {
+        Keys::create_or_load(path).map(|(keys, _)| keys)
     }
 
+    /// The same, and whether the file is of this call.
+    pub(crate) fn create_or_load(path: &Path) -> Result<(Keys, bool), AccessError> {
+        let key: Key = Zeroizing::new(random()?);
+        let is_ours = put(&key, path)?;
+        let keys = Keys::load(path)?.ok_or_else(|| AccessError::KeyMissing { path: path.to_owned() })?;
+        Ok((keys, is_ours))
+    }
+
+    /// Copies a key file to where there is none.
+    pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), AccessError> {
+        let read = |source| AccessError::KeyFile { what: "read", path: from.to_owned(), source };
+        let bytes = Zeroizing::new(fs::read(from).map_err(read)?);
+        let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice())
+            .map_err(|_| AccessError::KeyLength { path: from.to_owned(), expected: KEY_BYTES })?;
+        put(&Zeroizing::new(key), to).map(drop)
+    }
+
+    /// The key file of a store in a directory.
     pub(crate) fn path(dir: &Path) -> PathBuf {
         dir.join(FILE)
     }
@@ -95,7 +107,14 @@ impl Keys {
             user_code: derive(USER_CODE_LABEL),
             download: derive(DOWNLOAD_LABEL),
             password_link: derive(PASSWORD_LINK_LABEL),
+            // A hash of what is derived, so that what is stored is no key of anything.
+            fingerprint: Sha256::digest(derive(FINGERPRINT_LABEL).as_slice()).into(),
         }
+    }
+
+    /// Tells this key from every other, and nothing about it. For a database that several nodes use, which must all have the same key.
+    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
+        &self.fingerprint
     }
 
     /// Seals an app secret for one account and app key; in any other row it will not open.
@@ -202,8 +221,24 @@ fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
     [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
 }
 
-/// Writes the draft, then gives it its name in one step that fails if the name is taken: no process ever reads half a key.
-fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<()> {
+/// Puts a key where there is none. Whether there was none.
+fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
+    let fail = |source| AccessError::KeyFile { what: "create", path: path.to_owned(), source };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(fail)?;
+    }
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}", hex(&random::<8>()?)));
+    let draft = PathBuf::from(draft);
+    let placed = place(key, &draft, path);
+    // The draft is not needed any more, whether or not it was linked. One that is left behind does no harm: nothing is sealed with it.
+    fs::remove_file(&draft).ok();
+    placed.map_err(fail)
+}
+
+/// Writes the draft, then gives it its name in one step that fails if the name is taken: no process ever reads half a key. Whether the name
+/// was free.
+fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -211,16 +246,17 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<()> {
     let mut file = options.open(draft)?;
     file.write_all(key.as_slice())?;
     file.sync_all()?;
-    match fs::hard_link(draft, path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    let is_free = match fs::hard_link(draft, path) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
     // The name must last as long as the accounts that depend on it.
     #[cfg(unix)]
     if let Some(dir) = path.parent() {
         File::open(dir)?.sync_all()?;
     }
-    Ok(())
+    Ok(is_free)
 }
 
 /// A group may read it (volumes of container systems are shared that way); other users may not.
@@ -248,7 +284,7 @@ mod tests {
     #[test]
     fn a_sealed_secret_opens_for_its_account_and_key_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let keys = Keys::create(dir.path()).unwrap();
+        let keys = Keys::create(&Keys::path(dir.path())).unwrap();
         let sealed = keys.seal(&secret(), AccountId(7), "key").unwrap();
         assert_eq!(keys.unseal(&sealed, AccountId(7), "key").unwrap().expose(), "correct horse");
         assert!(matches!(keys.unseal(&sealed, AccountId(8), "key"), Err(AccessError::Sealed { .. })));
@@ -265,10 +301,10 @@ mod tests {
     #[test]
     fn the_key_file_is_made_once_and_opens_what_it_sealed_later() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Keys::load(dir.path()).unwrap().is_none());
-        let first = Keys::create(dir.path()).unwrap();
+        assert!(Keys::load(&Keys::path(dir.path())).unwrap().is_none());
+        let first = Keys::create(&Keys::path(dir.path())).unwrap();
         let sealed = first.seal(&secret(), AccountId(1), "key").unwrap();
-        let again = Keys::create(dir.path()).unwrap();
+        let again = Keys::create(&Keys::path(dir.path())).unwrap();
         assert_eq!(again.unseal(&sealed, AccountId(1), "key").unwrap().expose(), "correct horse");
         let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, [FILE], "no draft is left");
@@ -278,7 +314,8 @@ mod tests {
     fn of_many_who_create_the_key_file_all_get_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let tags: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Keys::create(dir.path()).unwrap())).collect();
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| Keys::create(&Keys::path(dir.path())).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap().session_tag(b"x")).collect()
         });
         assert!(tags.iter().all(|tag| *tag == tags[0]));
@@ -287,21 +324,23 @@ mod tests {
     #[test]
     fn another_key_file_opens_nothing() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (one, two) = (Keys::create(one.path()).unwrap(), Keys::create(two.path()).unwrap());
+        let (one, two) =
+            (Keys::create(&one.path().join("key")).unwrap(), Keys::create(&two.path().join("key")).unwrap());
         let sealed = one.seal(&secret(), AccountId(1), "key").unwrap();
         two.unseal(&sealed, AccountId(1), "key").unwrap_err();
         assert!(!two.is_session_tag(b"x", &one.session_tag(b"x")));
         assert!(one.is_session_tag(b"x", &one.session_tag(b"x")));
+        assert_ne!(one.fingerprint(), two.fingerprint());
     }
 
     #[test]
     fn a_key_file_of_another_length_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        Keys::create(dir.path()).unwrap();
+        Keys::create(&Keys::path(dir.path())).unwrap();
         for length in [0, 31, 33, 10_000] {
             let file = OpenOptions::new().write(true).open(dir.path().join(FILE)).unwrap();
             file.set_len(length).unwrap();
-            let error = Keys::load(dir.path()).unwrap_err();
+            let error = Keys::load(&Keys::path(dir.path())).unwrap_err();
             assert!(matches!(error, AccessError::KeyLength { .. }), "{length}: {error:?}");
         }
     }
@@ -311,10 +350,10 @@ mod tests {
     fn the_key_file_is_private_and_must_stay_so() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
-        Keys::create(dir.path()).unwrap();
+        Keys::create(&Keys::path(dir.path())).unwrap();
         let path = dir.path().join(FILE);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
-        assert!(matches!(Keys::load(dir.path()), Err(AccessError::KeyExposed { .. })));
+        assert!(matches!(Keys::load(&Keys::path(dir.path())), Err(AccessError::KeyExposed { .. })));
     }
 }

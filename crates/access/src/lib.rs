@@ -26,6 +26,7 @@ mod caller;
 mod calls;
 mod code_guesses;
 mod connection;
+mod credential_cache;
 mod download;
 mod error;
 mod failures;
@@ -43,6 +44,7 @@ mod moment;
 mod month;
 mod net;
 mod oauth;
+mod opening;
 mod otp;
 mod password;
 mod password_link;
@@ -50,6 +52,7 @@ mod quota;
 mod random;
 mod rate;
 mod rate_limiter;
+mod reach;
 mod refusal_log;
 mod refused;
 mod region;
@@ -61,6 +64,9 @@ mod scope;
 mod seats;
 mod secret;
 mod session;
+mod shared;
+mod shared_rates;
+mod shared_sign_ins;
 mod sign_in_guards;
 mod sign_in_link;
 mod sign_in_queue;
@@ -98,12 +104,14 @@ pub use oauth::{
     OAuthError, POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
     Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
 };
+pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
 pub use rate_limiter::{RateLimit, RateLimiter};
+pub use reach::{GRACE_DEFAULT, Reached};
 pub use refused::Offered;
 pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
@@ -114,13 +122,14 @@ pub use scope::{Scope, Scopes};
 pub use seats::Seats;
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};
+pub use shared::{Pace, SharedConnection};
 pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
-pub use sign_on::SignedOn;
+pub use sign_on::{SeatPlace, SignedOn};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, Revocation, TallyDays, WatchlistGroup,
-    WatchlistId, Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SeatEnding, TallyDays,
+    WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{

@@ -1,6 +1,7 @@
 //! One-time passwords: with one, a connection signs on as the caller of the HTTP request that it was issued to.
 //!
-//! They live in memory: a minute is short, and the listeners that issue and take them are one process.
+//! They live in memory: a minute is short, and the listeners that issue and take them are one process. Where several nodes share a database, they live there instead
+//! ([`store::Shared`]), and `sign_on.rs` uses them up.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +13,9 @@ use sha2::{Digest, Sha256};
 use store::AccountId;
 use zeroize::Zeroizing;
 
+use crate::oauth::Family;
 use crate::random::random;
+use crate::scope::Scopes;
 use crate::{AccessError, Caller, Denial, Secret};
 
 /// How long a one-time password is good for.
@@ -21,8 +24,13 @@ pub const OTP_LIFE: Duration = Duration::from_secs(60);
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
 /// Passwords of one account, so that it cannot evict those of others.
-const OF_ACCOUNT_MAX: usize = 100;
+pub(crate) const OF_ACCOUNT_MAX: u32 = 100;
 const TEXT_MAX: usize = 128;
+
+pub(crate) const UNKNOWN: Denial =
+    Denial::TokenInvalid("the one-time password is unknown or was used: ask for a new one");
+pub(crate) const EXPIRED: Denial =
+    Denial::TokenExpired("the one-time password has expired: ask for a new one");
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {
@@ -39,14 +47,13 @@ struct Issued {
 
 impl Otps {
     pub(crate) fn issue(&self, caller: Caller, uptime: Duration) -> Result<Secret, AccessError> {
-        let bytes = Zeroizing::new(random::<24>()?);
-        let otp = Secret::new(format!("o_{}", URL_SAFE_NO_PAD.encode(bytes.as_slice())));
+        let otp = new()?;
         let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
         while issued.front().is_some_and(|first| first.at + REMEMBERED <= uptime) {
             issued.pop_front();
         }
         let of_account = |issued: &Issued| issued.caller.account() == caller.account();
-        if issued.iter().filter(|one| of_account(one)).count() >= OF_ACCOUNT_MAX
+        if issued.iter().filter(|one| of_account(one)).count() >= OF_ACCOUNT_MAX as usize
             && let Some(oldest) = issued.iter().position(of_account)
         {
             issued.remove(oldest);
@@ -73,17 +80,13 @@ impl Otps {
         uptime: Duration,
         accept: impl FnOnce(Caller) -> Result<T, Denial>,
     ) -> Result<T, Denial> {
-        let unknown = Denial::TokenInvalid("the one-time password is unknown or was used: ask for a new one");
-        if otp.len() > TEXT_MAX {
-            return Err(unknown);
-        }
-        let hash = hash(otp);
+        let hash = fitting_hash(otp).ok_or(UNKNOWN)?;
         let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((at, found)) = issued.iter().enumerate().find(|(_, one)| one.hash == hash) else {
-            return Err(unknown);
+            return Err(UNKNOWN);
         };
         if found.at + OTP_LIFE <= uptime {
-            return Err(Denial::TokenExpired("the one-time password has expired: ask for a new one"));
+            return Err(EXPIRED);
         }
         let accepted = accept(found.caller)?;
         issued.remove(at);
@@ -91,8 +94,50 @@ impl Otps {
     }
 }
 
-fn hash(otp: &str) -> [u8; 32] {
+pub(crate) fn new() -> Result<Secret, AccessError> {
+    let bytes = Zeroizing::new(random::<24>()?);
+    Ok(Secret::new(format!("o_{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
+}
+
+pub(crate) fn hash(otp: &str) -> [u8; 32] {
     Sha256::digest(otp.as_bytes()).into()
+}
+
+/// The hash of what may be a password of ours.
+pub(crate) fn fitting_hash(otp: &str) -> Option<[u8; 32]> {
+    (otp.len() <= TEXT_MAX).then(|| hash(otp))
+}
+
+/// The form in which a caller is kept beside a password: a version, the account, its epoch, the end of the token, the scopes, and the family
+/// of an OAuth token.
+const CALLER_VERSION: u8 = 1;
+
+pub(crate) fn write_caller(caller: &Caller) -> Vec<u8> {
+    let mut bytes = vec![CALLER_VERSION];
+    bytes.extend(caller.account().0.to_be_bytes());
+    bytes.extend(caller.epoch().to_be_bytes());
+    bytes.extend(caller.until().0.to_be_bytes());
+    bytes.push(caller.scopes().bits());
+    bytes.push(u8::from(caller.is_browser()));
+    bytes.extend(caller.family().into_iter().flat_map(|family| family.0));
+    bytes
+}
+
+pub(crate) fn read_caller(bytes: &[u8]) -> Option<Caller> {
+    let (&CALLER_VERSION, rest) = bytes.split_first()? else { return None };
+    let (account, rest) = rest.split_first_chunk::<8>()?;
+    let (epoch, rest) = rest.split_first_chunk::<4>()?;
+    let (until, rest) = rest.split_first_chunk::<8>()?;
+    let ([scopes, is_browser], rest) = rest.split_first_chunk::<2>()?;
+    let account = AccountId(i64::from_be_bytes(*account));
+    let until = market::Timestamp(i64::from_be_bytes(*until));
+    let caller = Caller::new(account, u32::from_be_bytes(*epoch), until);
+    let caller = match rest {
+        [] => caller,
+        family => caller.of_family(Family(family.try_into().ok()?)),
+    };
+    let caller = if *is_browser == 1 { caller.of_browser() } else { caller };
+    Some(caller.within(Scopes::of_bits(*scopes)?))
 }
 
 #[cfg(test)]
@@ -118,6 +163,22 @@ mod tests {
         assert_eq!(redeem(&otps, first.expose(), last).unwrap(), caller(1));
         let used = redeem(&otps, first.expose(), last);
         assert!(matches!(used, Err(Denial::TokenInvalid(_))), "{used:?}");
+    }
+
+    #[test]
+    fn a_caller_is_read_as_it_is_written() {
+        let plain = caller(7);
+        for caller in [
+            plain,
+            plain.of_browser(),
+            plain.of_family(Family([5; 16])),
+            plain.of_family(Family([5; 16])).within(Scopes::NONE.with(crate::Scope::Trade)),
+        ] {
+            assert_eq!(read_caller(&write_caller(&caller)), Some(caller));
+        }
+        for bad in [&[][..], &[1, 2], &[9; 23], &[1; 24]] {
+            assert_eq!(read_caller(bad), None);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use store::{AccountId, AuditNote};
 use crate::refusal_log::RefusalRows;
 use crate::token::hash_token;
 use crate::{
-    Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, session,
+    Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, otp, session,
 };
 
 /// The credentials that were refused.
@@ -93,7 +93,10 @@ impl Access {
     /// The account that refused credentials belong to, if they tell.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
-            Offered::OneTimePassword(otp) => Ok(self.otps.issued_to(otp)),
+            Offered::OneTimePassword(otp) => match self.accounts.shared() {
+                None => Ok(self.otps.issued_to(otp)),
+                Some(shared) => Ok(shared.issued_password(&otp::hash(otp))?.map(|issued| issued.account)),
+            },
             // A session that has expired is still marked by us, and names its account.
             Offered::Session(id) => Ok(session::read(&self.keys, id, Timestamp(i64::MIN))
                 .ok()

@@ -9,16 +9,21 @@ use std::sync::{Mutex, PoisonError};
 
 use market::Timestamp;
 use sha2::{Digest, Sha256};
+use store::{SignatureLimits, SignatureOutcome};
 
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
 /// Signatures of one key that are remembered: more changes than that within ten minutes are refused. A program that plays months in an
 /// hour sends some hundred orders a second.
-const EACH_MAX: usize = 100_000;
+const EACH_MAX: u32 = 100_000;
 /// Of all keys: some fifty megabytes.
 const ALL_MAX: usize = 500_000;
 /// How long after its first use a signature may come again where that can be meant: the second it was made in, and one on the way.
 const AGAIN_S: i64 = 2;
+
+/// What is remembered of one key, over all nodes. A signature made by a clock that is ahead by the whole tolerance stays valid this long.
+pub(crate) const LIMITS: SignatureLimits =
+    SignatureLimits { each_max: EACH_MAX, kept_s: 2 * TIMESTAMP_TOLERANCE_S as i64 + 1 };
 
 /// Whether a client can mean the same change twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,23 +70,42 @@ impl Replays {
         repetition: Repetition,
         now: Timestamp,
     ) -> SignatureUse {
-        let (key, fingerprint) = (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]));
+        let (key, fingerprint) = fingerprint(app_key, signature);
         let mut seen = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(now);
         if let Some((_, first)) = seen.fingerprints.get(&fingerprint) {
-            let is_meant = repetition == Repetition::InAMoment && now.0.saturating_sub(first.0) <= AGAIN_S;
-            return if is_meant { SignatureUse::Good } else { SignatureUse::Again };
+            return used_before(*first, repetition, now);
         }
-        if seen.fingerprints.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
+        if seen.fingerprints.len() >= ALL_MAX
+            || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX as usize)
+        {
             return SignatureUse::NoRoom;
         }
-        // A signature made by a clock that is ahead by the whole tolerance stays valid this long.
-        let until = Timestamp(now.0.saturating_add(2 * i64::from(TIMESTAMP_TOLERANCE_S) + 1));
+        let until = Timestamp(now.0.saturating_add(LIMITS.kept_s));
         seen.order.insert((until, fingerprint));
         seen.fingerprints.insert(fingerprint, (key, now));
         *seen.each.entry(key).or_default() += 1;
         SignatureUse::Good
     }
+}
+
+/// What the database says of a signature.
+pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition, now: Timestamp) -> SignatureUse {
+    match outcome {
+        SignatureOutcome::New => SignatureUse::Good,
+        SignatureOutcome::Used(first) => used_before(first, repetition, now),
+        SignatureOutcome::NoRoom => SignatureUse::NoRoom,
+    }
+}
+
+fn used_before(first: Timestamp, repetition: Repetition, now: Timestamp) -> SignatureUse {
+    let is_meant = repetition == Repetition::InAMoment && now.0.saturating_sub(first.0) <= AGAIN_S;
+    if is_meant { SignatureUse::Good } else { SignatureUse::Again }
+}
+
+/// The key, and the signature with it.
+pub(crate) fn fingerprint(app_key: &str, signature: &[u8; 32]) -> (Key, Fingerprint) {
+    (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]))
 }
 
 impl SeenSignatures {
@@ -152,7 +176,7 @@ mod tests {
     fn what_is_remembered_is_bounded_and_nobody_is_let_through_for_want_of_room() {
         let replays = Replays::default();
         let take = |key: &str, signature: &[u8; 32]| replays.take(key, signature, Repetition::Never, NOW);
-        for number in 0..EACH_MAX as u64 {
+        for number in 0..u64::from(EACH_MAX) {
             assert_eq!(take("ann", &signature(number)), SignatureUse::Good);
         }
         assert_eq!(take("ann", &signature(u64::MAX)), SignatureUse::NoRoom);

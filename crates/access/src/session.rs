@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn keys() -> Keys {
-        Keys::create(tempfile::tempdir().unwrap().path()).unwrap()
+        Keys::create(&Keys::path(tempfile::tempdir().unwrap().path())).unwrap()
     }
 
     #[test]

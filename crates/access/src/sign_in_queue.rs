@@ -54,7 +54,44 @@ pub(crate) struct Queues {
     around: FailureTable<(String, WiderNetwork)>,
 }
 
+/// What a queue knows of one network at one name, as it is kept for all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct QueueState {
+    pub(crate) full_at: Option<Duration>,
+    pub(crate) place: Option<Duration>,
+    /// The failures of the wider networks around it, narrower first.
+    pub(crate) around: [Option<(u32, Duration)>; 2],
+}
+
+/// How long a place is kept that is not used.
+pub(crate) const PLACE_KEPT_FOR: Duration = PLACE_KEPT;
+
+/// The wider networks of a network, in words.
+pub(crate) fn wider_words(network: IpAddr) -> [String; 2] {
+    wider(network).map(|wider| format!("{}/{}", wider.network, wider.worth))
+}
+
 impl Queues {
+    pub(crate) fn state(&self, who: &Stranger) -> QueueState {
+        QueueState {
+            full_at: self.full_at.get(&who.0).copied(),
+            place: self.places.get(who).copied(),
+            around: wider(who.1).map(|wider| self.around.get(&(who.0.clone(), wider))),
+        }
+    }
+
+    pub(crate) fn of(who: &Stranger, state: QueueState) -> Queues {
+        let mut queues = Queues::default();
+        queues.full_at.extend(state.full_at.map(|full_at| (who.0.clone(), full_at)));
+        queues.places.extend(state.place.map(|due| (who.clone(), due)));
+        for (wider, counter) in wider(who.1).into_iter().zip(state.around) {
+            if let Some((failures, last)) = counter {
+                queues.around.put((who.0.clone(), wider), failures, last);
+            }
+        }
+        queues
+    }
+
     pub(crate) fn come(
         &mut self,
         who: &Stranger,

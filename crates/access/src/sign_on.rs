@@ -1,10 +1,21 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use market::Timestamp;
+use store::{Hash, NewPassword, NewSeat, SeatOutcome, SeatRequest, Shared};
 
+use crate::connection::Seated;
 use crate::{
-    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scope, Seats, Secret, Session, session,
+    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scope, Seats, Secret, Session, otp,
+    session,
 };
+
+/// Where a connection comes from, in the words of the server: shown to its owner and to operators at every node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SeatPlace<'a> {
+    pub door: &'a str,
+    pub address: &'a str,
+}
 
 /// A connection that knows who it belongs to.
 #[derive(Debug)]
@@ -31,13 +42,25 @@ impl Access {
         if !is_of_use || caller.is_in_address() {
             return Err(Denial::ScopeMissing);
         }
-        Ok(self.otps.issue(*caller, uptime)?)
+        let Some(shared) = self.accounts.shared() else { return Ok(self.otps.issue(*caller, uptime)?) };
+        let otp = otp::new()?;
+        let new = NewPassword {
+            hash: &otp::hash(otp.expose()),
+            account: caller.account(),
+            caller: &otp::write_caller(caller),
+        };
+        self.asked(shared.issue_password(&new, otp::OF_ACCOUNT_MAX))?;
+        Ok(otp)
     }
 
     /// Connections of the caller's account, open and allowed.
     pub fn seats(&self, caller: &Caller) -> Result<Seats, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
-        Ok(Seats { online: self.registry.online(account.id), limit: account.terms.connections })
+        let online = match self.shared_if_there() {
+            Some(shared) => self.asked(shared.online(account.id))?,
+            None => self.registry.online(account.id),
+        };
+        Ok(Seats { online, limit: account.terms.connections })
     }
 
     /// Signs a connection on with a one-time password. A refusal, for instance because all seats are taken, leaves the
@@ -48,7 +71,29 @@ impl Access {
         present: Option<&Connection>,
         moment: Moment,
     ) -> Result<SignedOn, Denial> {
-        self.otps.redeem(otp, moment.uptime, |caller| self.seat(caller, Lineage::new()?, present, moment.now))
+        self.sign_on_from(otp, present, SeatPlace::default(), moment)
+    }
+
+    /// The same for a connection of which others are told where it comes from.
+    pub fn sign_on_from(
+        &self,
+        otp: &str,
+        present: Option<&Connection>,
+        place: SeatPlace<'_>,
+        moment: Moment,
+    ) -> Result<SignedOn, Denial> {
+        let Some(shared) = self.accounts.shared() else {
+            return self.otps.redeem(otp, moment.uptime, |caller| {
+                self.seat(caller, (Lineage::new()?, present, place), None, moment.now)
+            });
+        };
+        let hash = otp::fitting_hash(otp).ok_or(otp::UNKNOWN)?;
+        let issued = self.asked(shared.issued_password(&hash))?.ok_or(otp::UNKNOWN)?;
+        if issued.age >= otp::OTP_LIFE {
+            return Err(otp::EXPIRED);
+        }
+        let caller = otp::read_caller(&issued.caller).ok_or(otp::UNKNOWN)?;
+        self.seat(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
     }
 
     /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there. However
@@ -59,30 +104,56 @@ impl Access {
         present: Option<&Connection>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
+        self.resume_from(session, present, SeatPlace::default(), now)
+    }
+
+    /// The same for a connection of which others are told where it comes from.
+    pub fn resume_from(
+        &self,
+        session: &str,
+        present: Option<&Connection>,
+        place: SeatPlace<'_>,
+        now: Timestamp,
+    ) -> Result<SignedOn, Denial> {
         let (caller, lineage) = session::read(&self.keys, session, now)?;
-        self.seat(caller, lineage, present, now)
+        self.seat(caller, (lineage, present, place), None, now)
     }
 
     fn seat(
         &self,
         caller: Caller,
-        lineage: Lineage,
-        present: Option<&Connection>,
+        (lineage, present, place): (Lineage, Option<&Connection>, SeatPlace<'_>),
+        password: Option<&Hash>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
         let (_, account) = self.standing(&caller)?.ok_or(REVOKED)?;
         if caller.until() <= now {
             return Err(EXPIRED);
         }
+        // While the database is away, a family that stood when it was last seen stands: `standing` has looked.
         if let Some(family) = caller.family()
-            && !self.accounts.family_stands(&family.text(), now)?
+            && !self.reach.is_away()
+            && !self.asked(self.accounts.family_stands(&family.text(), now))?
         {
             return Err(EXPIRED);
         }
         let session = session::issue(&self.keys, caller, lineage, now)?;
         let limit = account.terms.connections;
-        let seated =
-            self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?;
+        let seated = match self.accounts.shared() {
+            None => {
+                self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?
+            }
+            Some(shared) => {
+                let seat = NewSeat {
+                    account: account.id,
+                    lineage: lineage.0,
+                    door: place.door.to_owned(),
+                    address: place.address.to_owned(),
+                    since: now,
+                };
+                self.sit_among_all(shared, seat, (present, limit), password)?
+            }
+        };
         Ok(SignedOn {
             caller,
             connection: seated.connection,
@@ -91,6 +162,36 @@ impl Access {
             seats: Seats { online: seated.online, limit },
             superseded: seated.superseded,
         })
+    }
+
+    /// Takes a seat among those of all nodes. While the database is away, a connection that goes on with its session sits by itself, and is counted by all
+    /// when the database is there again.
+    fn sit_among_all(
+        &self,
+        shared: &Arc<Shared>,
+        seat: NewSeat,
+        (present, limit): (Option<&Connection>, u32),
+        password: Option<&Hash>,
+    ) -> Result<Seated, Denial> {
+        if self.reach.is_away() && password.is_none() {
+            let online = self.registry.online(seat.account);
+            if online >= limit {
+                return Err(Denial::ConnectionsTaken(Seats { online, limit }));
+            }
+            let connection = self.registry.seated(ConnectionId::alone()?, seat);
+            return Ok(Seated { connection, online: online + 1, superseded: Vec::new() });
+        }
+        let present = present.map(|connection| connection.id().seat());
+        let request = SeatRequest { seat: &seat, limit, present, password };
+        match self.asked(shared.sit(&request))? {
+            SeatOutcome::Seated { id, online, superseded } => {
+                let connection = self.registry.seated(ConnectionId::of_seat(id), seat);
+                let superseded = superseded.into_iter().map(ConnectionId::of_seat).collect();
+                Ok(Seated { connection, online, superseded })
+            }
+            SeatOutcome::Taken { online } => Err(Denial::ConnectionsTaken(Seats { online, limit })),
+            SeatOutcome::PasswordUsed => Err(otp::UNKNOWN),
+        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! How often passwords may be guessed: with a delay that grows.
 //!
 //! In memory, because a process that starts anew gives a guesser no more than the first tries again; bounded, because
-//! a guesser chooses the keys. Time is uptime, so that a clock that is set neither ends a wait nor makes one.
+//! a guesser chooses the keys. Time is uptime, so that a clock that is set neither ends a wait nor makes one. Where several nodes share a
+//! database, the same is judged by rows there (`shared_sign_ins.rs`), and time is the database's.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::failures::{FailureTable, Slope};
 use crate::net::network_of;
-use crate::sign_in_queue::{OwnFailures, Queues, Turn};
+use crate::sign_in_queue::{OwnFailures, QueueState, Queues, Turn};
 
 /// Addresses that are remembered for having signed in.
 const KNOWN_ADDRESSES_MAX: usize = 20_000;
@@ -35,7 +36,7 @@ pub(crate) struct SignIns {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+pub(crate) struct Counters {
     pairs: FailureTable<(String, Place)>,
     addresses: FailureTable<IpAddr>,
     /// Where attempts from unknown addresses wait. Those from known browsers and addresses do not.
@@ -45,7 +46,7 @@ struct Counters {
 
 /// Where an attempt comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+pub(crate) enum Place {
     Address(IpAddr),
     Device([u8; 16]),
 }
@@ -53,8 +54,8 @@ enum Place {
 /// An attempt that was let through, and what it counts against.
 #[derive(Debug)]
 pub(crate) struct AdmittedAttempt {
-    pair: (String, Place),
-    address: IpAddr,
+    pub(crate) pair: (String, Place),
+    pub(crate) address: IpAddr,
     /// How an unknown address was let through; `None` for one that has signed in to the account before.
     turn: Option<Turn>,
 }
@@ -67,10 +68,74 @@ impl SignIns {
         who: SignInAttempt<'_>,
         uptime: Duration,
     ) -> Result<AdmittedAttempt, Duration> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counters { pairs, addresses, queues, known_addresses } = &mut *inner;
+        self.lock().begin(who, uptime)
+    }
+
+    /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
+    pub(crate) fn right(&self, attempt: AdmittedAttempt) {
+        self.lock().right(attempt);
+    }
+
+    /// Takes the failure of an attempt back whose password was not verified.
+    pub(crate) fn undone(&self, attempt: &AdmittedAttempt) {
+        self.lock().undone(attempt);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counters> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Of an attempt.
+    pub(crate) fn of(who: &SignInAttempt<'_>) -> Place {
+        who.device.map_or(Place::Address(network_of(who.address)), Place::Device)
+    }
+}
+
+/// What is counted of one place at one name, as it is kept for all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CounterState {
+    pub(crate) pair: Option<(u32, Duration)>,
+    pub(crate) address: Option<(u32, Duration)>,
+    pub(crate) is_known: bool,
+    pub(crate) queue: QueueState,
+}
+
+impl Counters {
+    /// With what is counted of one place at one name, and nothing else.
+    pub(crate) fn of(name: &str, place: Place, address: IpAddr, state: CounterState) -> Counters {
+        let stranger = (name.to_owned(), address);
+        let mut counters = Counters { queues: Queues::of(&stranger, state.queue), ..Counters::default() };
+        if let Some((failures, last)) = state.pair {
+            counters.pairs.put((name.to_owned(), place), failures, last);
+        }
+        if let Some((failures, last)) = state.address {
+            counters.addresses.put(address, failures, last);
+        }
+        if state.is_known {
+            counters.known_addresses.meet(name.to_owned(), address);
+        }
+        counters
+    }
+
+    pub(crate) fn state(&self, name: &str, place: Place, address: IpAddr) -> CounterState {
+        CounterState {
+            pair: self.pairs.get(&(name.to_owned(), place)),
+            address: self.addresses.get(&address),
+            is_known: self.known_addresses.knows(name, address),
+            queue: self.queues.state(&(name.to_owned(), address)),
+        }
+    }
+
+    pub(crate) fn begin(
+        &mut self,
+        who: SignInAttempt<'_>,
+        uptime: Duration,
+    ) -> Result<AdmittedAttempt, Duration> {
+        let Counters { pairs, addresses, queues, known_addresses } = self;
         let address = network_of(who.address);
-        let place = who.device.map_or(Place::Address(address), Place::Device);
+        let place = Place::of(&who);
         let known = who.device.is_some() || known_addresses.knows(who.name, address);
         let pair = (who.name.to_owned(), place);
         let wait = pairs.wait(&pair, OF_PAIR, uptime);
@@ -91,24 +156,22 @@ impl SignIns {
     }
 
     /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
-    pub(crate) fn right(&self, attempt: AdmittedAttempt) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn right(&mut self, attempt: AdmittedAttempt) {
         if let Some(turn) = attempt.turn {
-            inner.addresses.forgive(&attempt.address);
-            inner.queues.right(&(attempt.pair.0.clone(), attempt.address), turn);
+            self.addresses.forgive(&attempt.address);
+            self.queues.right(&(attempt.pair.0.clone(), attempt.address), turn);
         }
-        inner.pairs.remove(&attempt.pair);
-        inner.known_addresses.meet(attempt.pair.0, attempt.address);
+        self.pairs.remove(&attempt.pair);
+        self.known_addresses.meet(attempt.pair.0, attempt.address);
     }
 
     /// Takes the failure of an attempt back whose password was not verified.
-    pub(crate) fn undone(&self, attempt: &AdmittedAttempt) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn undone(&mut self, attempt: &AdmittedAttempt) {
         if let Some(turn) = attempt.turn {
-            inner.addresses.forgive(&attempt.address);
-            inner.queues.undone(&(attempt.pair.0.clone(), attempt.address), turn);
+            self.addresses.forgive(&attempt.address);
+            self.queues.undone(&(attempt.pair.0.clone(), attempt.address), turn);
         }
-        inner.pairs.forgive(&attempt.pair);
+        self.pairs.forgive(&attempt.pair);
     }
 }
 

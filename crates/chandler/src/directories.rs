@@ -23,6 +23,11 @@ pub(crate) fn config() -> Option<PathBuf> {
     config_of(&variable)
 }
 
+/// The folder for what can be made anew: the local copies of servers.
+pub(crate) fn cache() -> Option<PathBuf> {
+    cache_of(&variable)
+}
+
 /// An environment.
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
@@ -65,6 +70,16 @@ fn config_of(of: Variables<'_>) -> Option<PathBuf> {
     }
 }
 
+fn cache_of(of: Variables<'_>) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        home_of(of).map(|home| home.join("Library/Caches"))
+    } else if cfg!(windows) {
+        path(of, DATA)
+    } else {
+        base(of, "XDG_CACHE_HOME", ".cache")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -98,6 +113,8 @@ mod tests {
             };
             assert_eq!(data_of(&of).as_deref(), data.map(Path::new), "{variables:?}");
             assert_eq!(config_of(&of).as_deref(), config.map(Path::new), "{variables:?}");
+            let cache = variables.contains(&("HOME", "/home/ann")).then_some(Path::new("/home/ann/.cache"));
+            assert_eq!(cache_of(&of).as_deref(), cache, "{variables:?}");
         }
     }
 }

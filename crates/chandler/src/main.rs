@@ -12,6 +12,7 @@ mod demo;
 mod directories;
 mod failure;
 mod log;
+mod machine;
 mod output;
 mod progress;
 mod remote;
@@ -105,6 +106,8 @@ enum Command {
     Backup(command::backup::Arguments),
     /// Replace the store by a backup, also while a server serves it
     Restore(command::restore::Arguments),
+    /// Bring the store to another place: from a directory to PostgreSQL, or back
+    Move(command::move_store::Arguments),
     /// Sign in to a server in a browser, and file the token where SDKs find it
     Login(command::login::Arguments),
     /// End the login and remove its files
@@ -195,6 +198,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Audit(arguments) => command::audit::run(&arguments, surroundings),
         Command::Backup(arguments) => command::backup::run(&arguments, surroundings),
         Command::Restore(arguments) => command::restore::run(&arguments, surroundings),
+        Command::Move(arguments) => command::move_store::run(&arguments, surroundings),
         Command::Login(arguments) => command::login::run(&arguments),
         Command::Logout(arguments) => command::logout::run(&arguments),
         Command::Auth(arguments) => command::auth::run(&arguments),

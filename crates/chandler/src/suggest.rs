@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use clap::builder::{PossibleValue, TypedValueParser};
 use history::HistoryError;
 use market::{ParsePeriodError, ParseSymbolError, Period, Region, Symbol};
-use store::{Access, Security, Store};
+use store::{Access, Place, Security, Store};
 
 use crate::failure::{Failure, usage};
 
@@ -175,8 +175,8 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
 }
 
 /// The store, for suggestions alone: one that cannot be opened gives none.
-pub(crate) fn store_for_hints(directory: &std::path::Path) -> Option<Store> {
-    Store::open(directory, Access::Read).ok()
+pub(crate) fn store_for_hints(place: &Place) -> Option<Store> {
+    Store::open(place, Access::Read).ok()
 }
 
 /// The symbols that a text may have meant, best first.

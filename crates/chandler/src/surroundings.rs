@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
-use store::{Access, Store, StoreError};
+use store::{Access, Place, Store, StoreError};
 use trading::Tables;
 
 use crate::clock::Clock;
@@ -19,9 +19,14 @@ const EVERYWHERE: &str = "Options of every command";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Where the data is: sqlite:DIR
-    #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", value_name = "sqlite:DIR")]
+    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from PGPASSWORD or a file
+    // What the variable holds is not shown in the help: somebody may have written a password into it.
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
+    /// With a store on PostgreSQL: the key that app secrets are sealed with, the same file on every machine
+    // The configuration file of servers has it too: `config/arguments.rs` reads it by this id.
+    #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
+    key_file: Option<String>,
     /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
@@ -38,8 +43,10 @@ pub(crate) struct Surroundings {
     /// What the command line itself names, rather than the environment.
     pub(crate) named: NamedFlags,
     /// `None` if none is named and there is no home folder for the default; commands that need no store still work.
-    store: Option<PathBuf>,
+    store: Option<Place>,
     is_default: bool,
+    /// The key file that was named.
+    key: Option<PathBuf>,
     calendars: Option<PathBuf>,
 }
 
@@ -63,8 +70,8 @@ impl NamedFlags {
 impl Surroundings {
     pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
-            Some(text) => (Some(store_directory(&text)?), false),
-            None => (directories::data().map(|data| data.join("chandler")), true),
+            Some(text) => (Some(place(&text, "--store")?), false),
+            None => (directories::data().map(|data| data.join("chandler").into()), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
         Ok(Surroundings {
@@ -73,6 +80,7 @@ impl Surroundings {
             named,
             store,
             is_default,
+            key: named_file(flags.key_file),
             calendars: flags.calendars,
         })
     }
@@ -80,7 +88,8 @@ impl Surroundings {
     /// The same surroundings for another thread.
     pub(crate) fn again(&self) -> Surroundings {
         let history = History::new(self.history.venues().clone());
-        Surroundings { history, store: self.store.clone(), calendars: self.calendars.clone(), ..*self }
+        let (store, key) = (self.store.clone(), self.key.clone());
+        Surroundings { history, store, key, calendars: self.calendars.clone(), ..*self }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -92,8 +101,8 @@ impl Surroundings {
         self.clock.as_of()
     }
 
-    pub(crate) fn directory(&self) -> Result<&Path, Failure> {
-        self.store.as_deref().ok_or_else(|| {
+    pub(crate) fn place(&self) -> Result<&Place, Failure> {
+        self.store.as_ref().ok_or_else(|| {
             usage(format!(
                 "no store is named, and {} is not set, under which it would be: add --store sqlite:DIR, or set \
                  CHANDLER_STORE",
@@ -102,11 +111,56 @@ impl Surroundings {
         })
     }
 
+    /// The directory of the store; `None` where it is on a server, or not named.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.store.as_ref().and_then(Place::path)
+    }
+
+    /// The store as `--store` names it.
+    pub(crate) fn store_word(&self) -> Result<String, Failure> {
+        Ok(store_word(self.place()?))
+    }
+
+    /// The file of the key that a store on PostgreSQL needs; `None` for the one beside the databases of a directory.
+    pub(crate) fn key_file(&self) -> Option<PathBuf> {
+        self.key_file_of(self.store.as_ref()?)
+    }
+
+    /// The same for another store than the one that was named.
+    pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
+        match place.path() {
+            Some(_) => None,
+            None => {
+                self.key.clone().or_else(|| directories::config().map(|config| config.join("chandler/key")))
+            }
+        }
+    }
+
+    /// The same surroundings with the key file of a configuration, which flag and variable win over.
+    pub(crate) fn with_key_file(mut self, configured: &str) -> Surroundings {
+        self.key = self.key.or_else(|| named_file(Some(configured.to_owned())));
+        self
+    }
+
+    /// A folder for files that belong to the store and are not in it: its own, or one in the cache of the user.
+    pub(crate) fn work_folder(&self, cache: Option<&Path>) -> Result<PathBuf, Failure> {
+        match (self.place()?.path(), cache) {
+            (Some(directory), _) => Ok(directory.to_owned()),
+            (None, Some(cache)) => Ok(cache.to_owned()),
+            (None, None) => directories::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
+                usage(format!(
+                    "no folder is named for local files, and {} is not set: add --cache DIR",
+                    directories::HOME
+                ))
+            }),
+        }
+    }
+
     /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not
     /// belong among real ones.
     pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
-        if let Some(store) = self.store.as_mut().filter(|_| self.is_default) {
-            store.set_file_name(name);
+        if let Some(path) = self.directory().filter(|_| self.is_default) {
+            self.store = Some(path.with_file_name(name).into());
             self.is_default = false;
         }
         self
@@ -114,10 +168,8 @@ impl Surroundings {
 
     /// A command to type, with the store that is in use unless it is the default one: in another store it would do something else.
     pub(crate) fn hint(&self, command: &str) -> String {
-        match self.store.as_deref().filter(|_| !self.is_default) {
-            Some(store) => {
-                format!("chandler --store {} {command}", shell_word(&format!("sqlite:{}", store.display())))
-            }
+        match self.store.as_ref().filter(|_| !self.is_default) {
+            Some(store) => format!("chandler --store {} {command}", shell_word(&store_word(store))),
             None => format!("chandler {command}"),
         }
     }
@@ -125,20 +177,20 @@ impl Surroundings {
     /// A symbol from the command line, or a usage error that says how to write one and suggests stored ones.
     pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         text.parse().or_else(|_| {
-            let store = self.store.as_deref().and_then(suggest::store_for_hints);
+            let store = self.store.as_ref().and_then(suggest::store_for_hints);
             suggest::symbol(text, store.as_ref())
         })
     }
 
     /// `; did you mean 700.HK?` for a symbol that is not stored, or nothing.
     pub(crate) fn symbol_hint(&self, symbol: &Symbol) -> String {
-        let store = self.store.as_deref().and_then(suggest::store_for_hints);
+        let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
     /// The same for a word that is no symbol.
     pub(crate) fn word_hint(&self, word: &str) -> String {
-        let store = self.store.as_deref().and_then(suggest::store_for_hints);
+        let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_word(word, &store)).unwrap_or_default()
     }
 
@@ -163,12 +215,12 @@ impl Surroundings {
     }
 
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
-        Ok(Store::open(self.directory()?, access)?)
+        Ok(Store::open(self.place()?, access)?)
     }
 
     /// A store that is there, for changing what it has: one of an older version is brought forward, none is created.
     pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
-        match Store::open(self.directory()?, Access::Read) {
+        match Store::open(self.place()?, Access::Read) {
             Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
             Err(error) => Err(error.into()),
         }
@@ -183,7 +235,11 @@ const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "com
 pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
     let named = NamedFlags::of(matches).store;
     let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
-    store.map_or_else(|| message.to_owned(), |store| naming_store(message, store))
+    // Not as it was typed: an address that is wrong may have a password in it.
+    match store.and_then(|store| place(store, "--store").ok()) {
+        Some(store) => naming_store(message, &store_word(&store)),
+        None => message.to_owned(),
+    }
 }
 
 fn naming_store(message: &str, store: &str) -> String {
@@ -213,13 +269,35 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
 }
 
-fn store_directory(text: &str) -> Result<PathBuf, Failure> {
+/// A store as it is named on the command line or in the environment. A directory is written with `sqlite:`, so that a mistyped address is
+/// not taken for the name of one.
+pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
+    let wrong = || {
+        // What stands behind the first colon of an address may be a password.
+        let shown = text.split_once(':').map_or(text, |(word, _)| word);
+        usage(format!(
+            "{shown:?} is not a store: write {flag} sqlite:DIR, or {flag} postgres://USER@HOST/DATABASE"
+        ))
+    };
     match text.split_once(':') {
-        Some(("sqlite", directory)) if !directory.is_empty() => Ok(PathBuf::from(directory)),
-        Some(("postgres" | "postgresql", _)) => {
-            Err(usage("PostgreSQL stores are not there yet: write --store sqlite:DIR"))
+        Some(("sqlite", directory)) if !directory.is_empty() => Ok(PathBuf::from(directory).into()),
+        Some((word, _)) if word.to_ascii_lowercase().starts_with("postgres") => {
+            text.parse().map_err(|error| usage(format!("{flag}: {error}")))
         }
-        _ => Err(usage(format!("{text:?} is not a store: write --store sqlite:DIR"))),
+        _ => Err(wrong()),
+    }
+}
+
+/// A path that is not empty.
+fn named_file(text: Option<String>) -> Option<PathBuf> {
+    text.filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
+/// A place as `--store` names it.
+pub(crate) fn store_word(place: &Place) -> String {
+    match place.path() {
+        Some(path) => format!("sqlite:{}", path.display()),
+        None => place.to_string(),
     }
 }
 
@@ -274,7 +352,8 @@ mod tests {
     #[test]
     fn a_hint_names_the_store_unless_it_is_the_default_one() {
         let hint = |store: Option<&str>| {
-            let flags = Flags { store: store.map(str::to_owned), clock: None, calendars: None };
+            let flags =
+                Flags { store: store.map(str::to_owned), key_file: None, clock: None, calendars: None };
             Surroundings::of(flags, NamedFlags::default()).unwrap().hint("import FILES")
         };
         assert_eq!(hint(None), "chandler import FILES");

@@ -27,7 +27,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
         "Trading on paper",
         &["order", "grid", "positions", "assets", "executions", "cashflow", "statement", "watchlist"],
     ),
-    ("Looking after a store", &["check", "backup", "restore", "calendar", "doctor", "config"]),
+    ("Looking after a store", &["check", "backup", "restore", "move", "calendar", "doctor", "config"]),
     ("Shells and manual", &["completions", "man"]),
 ];
 

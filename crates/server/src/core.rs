@@ -5,11 +5,12 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use access::{Access, Account, Moment, Present, Region};
+use access::{Access, Account, Moment, Present, Reached, Region};
 use history::{AsOf, History, HistoryError, Shelf};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
@@ -44,8 +45,10 @@ const CATALOG_MAX: usize = 100_000;
 const STOPPING: &str = "stopping";
 const STORE: &str = "store";
 const ACCOUNTS: &str = "accounts";
+/// The database is away for longer than this server goes on without it.
+const DATABASE: &str = "database";
 /// What may keep requests from being answered.
-pub(crate) const OBSTACLES: [&str; 3] = [STOPPING, STORE, ACCOUNTS];
+pub(crate) const OBSTACLES: [&str; 4] = [STOPPING, STORE, ACCOUNTS, DATABASE];
 
 /// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,8 @@ pub(crate) struct Core {
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The address that serves every region, as it is named to an account that came to a listener of another region.
     pub(crate) serves_all_at: String,
+    /// What this server is called among the nodes of a database.
+    pub(crate) node_name: String,
     /// Where history begins for accounts without floors of their own.
     pub(crate) floors: FloorTable,
     /// Which share of the turnover large and medium trades make.
@@ -87,6 +92,8 @@ pub(crate) struct Core {
     pub(crate) community: Community,
     /// Files that are sent to be imported.
     pub(crate) intake: Intake,
+    /// The folder for files of this server: that of the store, or of its cache where the store is on another machine.
+    folder: PathBuf,
     /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
@@ -131,6 +138,7 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
+            folder: store.dir().to_owned(),
             intake: Intake::new(store.clone(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
@@ -143,6 +151,7 @@ impl Core {
             seen: Glance::default(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
+            node_name: String::new(),
             floors: FloorTable::PUBLISHED,
             class_shares: ClassShares::default(),
             limits,
@@ -169,6 +178,19 @@ impl Core {
         }
     }
 
+    /// The same with another folder for files, where the store has none of its own.
+    pub(crate) fn with_folder(self, folder: &Path) -> Core {
+        if self.store.place().path().is_some() {
+            return self;
+        }
+        Core { folder: folder.to_owned(), intake: self.intake.in_folder(folder), ..self }
+    }
+
+    /// The folder for files of this server.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The same with other tables of ticks, fees and settlement days.
     pub(crate) fn with_tables(self, tables: Tables) -> Core {
         Core { paper: self.paper.with_tables(tables), ..self }
@@ -181,6 +203,14 @@ impl Core {
             access::RateRule::Window { .. } => self.calls_at_once(),
         };
         Share { who: Who::Account(account.id), at_once }
+    }
+
+    /// The share of a caller who has signed in: that of its account if that is in memory, and otherwise the usual one.
+    pub(crate) fn share_of_caller(&self, caller: &access::Caller) -> Share {
+        match self.access.known_account(caller) {
+            Some(account) => self.share(&account),
+            None => Share { who: Who::Account(caller.account()), at_once: self.calls_at_once() },
+        }
     }
 
     /// The share of a caller that has not signed in.
@@ -202,6 +232,15 @@ impl Core {
         if self.is_stopping() {
             obstacles.push(STOPPING);
         }
+        match self.access.reached(self.uptime()) {
+            Reached::Yes | Reached::Settling => {}
+            // What this server knows is answered.
+            Reached::Away(_) => return obstacles,
+            Reached::Lost(_) => {
+                obstacles.push(DATABASE);
+                return obstacles;
+            }
+        }
         // What is in memory says nothing about the files, so both are read again.
         if let Err(error) = self.store.probe() {
             tracing::error!(%error, "cannot look at the store");
@@ -212,6 +251,11 @@ impl Core {
             obstacles.push(ACCOUNTS);
         }
         obstacles
+    }
+
+    /// Whether the service answers, and less than usual: its database is away.
+    pub(crate) fn is_degraded(&self) -> bool {
+        !matches!(self.access.reached(self.uptime()), Reached::Yes | Reached::Settling)
     }
 
     pub(crate) fn market_now(&self) -> Timestamp {
@@ -314,10 +358,9 @@ impl Core {
     /// than the rest of an answer from memory. Accounts are then up to date for [`Look::Recent`](access::Look).
     pub(crate) fn glance(&self) -> Result<i64, Refusal> {
         let look = || {
-            let version = self.with_reader(Reader::version).map_err(|error| {
-                tracing::error!(%error, "cannot look at the store");
-                Refusal::Internal
-            })?;
+            let version = self
+                .with_reader(Reader::version)
+                .map_err(|error: StoreError| Refusal::of_store(&error, "cannot look at the store"))?;
             // Other requests rely on this look, so it covers both databases.
             self.access.glance().map_err(access::Refusal::from)?;
             Ok(version)

@@ -129,10 +129,11 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let concern = certificate.and_then(|certificate| certificate.concern(site.core.machine_now()));
     warnings.extend(concern.map(|concern| concern.to_string()));
     warnings.extend(site.exposure.iter().map(|says| format!("{says}; {}", settings::EXPOSURE_ADVICE)));
-    if let Some(disk) = metrics::disk(site.core.store.dir())
+    if let Some(disk) = metrics::disk(site.core.folder())
         && (disk.free_bytes < FREE_BYTES_MIN || disk.free_bytes < disk.bytes / FREE_SHARE_MIN)
     {
-        warnings.push(format!("the disk of the store has {} MiB left", disk.free_bytes >> 20));
+        let whose = if site.core.store.place().path().is_some() { "store" } else { "cache" };
+        warnings.push(format!("the disk of the {whose} has {} MiB left", disk.free_bytes >> 20));
     }
     warnings
 }
@@ -195,7 +196,7 @@ fn store_status(site: &Site, holdings: &Holdings) -> Result<StoreStatus, StoreEr
         block_bytes: totals.bytes,
         file_bytes: sizes.candles.saturating_add(sizes.candles_log),
         accounts_file_bytes: sizes.accounts.saturating_add(sizes.accounts_log),
-        disk_free_bytes: metrics::disk(site.core.store.dir()).map(|disk| disk.free_bytes),
+        disk_free_bytes: metrics::disk(site.core.folder()).map(|disk| disk.free_bytes),
         last_import: import,
     })
 }

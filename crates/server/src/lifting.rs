@@ -1,9 +1,8 @@
 //! How a limit of an account is lifted, told with the refusal to those who may do that: operators, by credentials that are good for it.
 //! Everybody else reads the published text.
 
-use std::path::Path;
-
 use access::{AccountId, Caller};
+use store::Place;
 
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -21,18 +20,23 @@ pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
 pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
     // If it cannot be looked up, the refusal holds all the same.
     let is_operator = core.access.is_operator(who).unwrap_or(false);
-    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.dir())))
+    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.place())))
 }
 
 /// The account by its number: its name may need quotes that a message could garble.
-fn command(account: AccountId, store: &Path) -> String {
+fn command(account: AccountId, store: &Place) -> String {
     format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
 }
 
 /// The store as `--store` names it, by its whole path: a command may be typed in another folder than the server was started in.
-pub(crate) fn store_name(directory: &Path) -> String {
-    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    format!("sqlite:{}", whole.display())
+pub(crate) fn store_name(store: &Place) -> String {
+    match store.path() {
+        Some(directory) => {
+            let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+            format!("sqlite:{}", whole.display())
+        }
+        None => store.to_string(),
+    }
 }
 
 /// A word as a shell reads it.
@@ -47,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_command_can_be_typed_as_it_stands() {
-        let of = |store: &str| command(AccountId(7), Path::new(store));
+        let of = |store: &str| command(AccountId(7), &store.into());
         assert_eq!(of("/srv/own"), "chandler --store sqlite:/srv/own account set 7 --unlimited");
         assert_eq!(of("/it's mine"), "chandler --store 'sqlite:/it'\\''s mine' account set 7 --unlimited");
     }

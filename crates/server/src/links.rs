@@ -1,13 +1,13 @@
 //! The signed-in connections of this server: who may see them, who may close them, and which of them is evicted when an account has
 //! more than it may have.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, Seats, SignedOn};
+use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, SeatEnding, Seats, SignedOn};
 use market::Timestamp;
 
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
@@ -49,12 +49,16 @@ fn milliseconds(time: Duration) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     seats: Arc<Mutex<HashMap<ConnectionId, Seat>>>,
+    /// Connections that another took the place of before they were here: two of one client signed in at once.
+    superseded: Arc<Mutex<HashSet<ConnectionId>>>,
 }
 
 #[derive(Debug)]
 struct Seat {
     /// Counts against the account's limit for as long as it exists.
-    connection: Connection,
+    connection: Arc<Connection>,
+    /// Whether other nodes have been told that it does not answer.
+    is_silent: bool,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
     info: ConnectionInfo,
@@ -170,22 +174,90 @@ impl Links {
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
         let mut all = self.lock();
         let present = |all: &HashMap<ConnectionId, Seat>| {
-            sign_in(present.and_then(|id| all.get(&id)).map(|seat| &seat.connection))
+            sign_in(present.and_then(|id| all.get(&id)).map(|seat| &*seat.connection))
         };
         let signed = match present(&all) {
             Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
+        Ok(self.seat(&mut all, (door, address), moment, signed))
+    }
+
+    /// The same where the database keeps the seats of all nodes, and decides about one account at a time. It is asked without a lock, so that sign-ins do not wait for each other.
+    pub(crate) fn sign_in_among_all(
+        &self,
+        present: Option<ConnectionId>,
+        (door, address): (LinkDoor, SocketAddr),
+        moment: Moment,
+        sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
+    ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
+        let present = present.and_then(|id| self.lock().get(&id).map(|seat| seat.connection.clone()));
+        let signed = match sign_in(present.as_deref()) {
+            Err(Denial::ConnectionsTaken(_)) if self.give_up_overdue(moment.uptime) => {
+                sign_in(present.as_deref())?
+            }
+            other => other?,
+        };
+        Ok(self.seat(&mut self.lock(), (door, address), moment, signed))
+    }
+
+    fn seat(
+        &self,
+        all: &mut HashMap<ConnectionId, Seat>,
+        (door, address): (LinkDoor, SocketAddr),
+        moment: Moment,
+        signed: SignedOn,
+    ) -> (SignedIn, MailboxReader, Arc<Pulse>) {
         let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
-        for seat in superseded.iter().filter_map(|id| all.remove(id)) {
-            seat.mailbox.close(Kick::Superseded);
+        let mut too_early = self.superseded.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in superseded {
+            match all.remove(&id) {
+                Some(seat) => seat.mailbox.close(Kick::Superseded),
+                None => drop(too_early.insert(id)),
+            }
         }
         let id = connection.id();
         let (mailbox, reader) = Mailbox::new();
         let pulse = Arc::<Pulse>::default();
         let info = ConnectionInfo { id, account: caller.account(), door, address, since: moment.now };
-        all.insert(id, Seat { connection, mailbox, pulse: pulse.clone(), info });
-        Ok((SignedIn { who: caller, id, session, lineage, seats }, reader, pulse))
+        match too_early.remove(&id) {
+            // The one that took its place was quicker.
+            true => mailbox.close(Kick::Superseded),
+            false => {
+                let connection = Arc::new(connection);
+                let seat = Seat { connection, is_silent: false, mailbox, pulse: pulse.clone(), info };
+                all.insert(id, seat);
+            }
+        }
+        (SignedIn { who: caller, id, session, lineage, seats }, reader, pulse)
+    }
+
+    /// Connections that have stopped to answer, or answer again, since the last call: other nodes may need their seats.
+    pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
+        let mut changed = Vec::new();
+        for (id, seat) in self.lock().iter_mut() {
+            let is_silent = seat.pulse.is_overdue(uptime);
+            if seat.is_silent != is_silent {
+                seat.is_silent = is_silent;
+                changed.push((*id, is_silent));
+            }
+        }
+        changed.sort_unstable();
+        changed
+    }
+
+    /// Closes a connection that was ended at another node.
+    pub(crate) fn end(&self, id: ConnectionId, why: SeatEnding) {
+        let kick = match why {
+            SeatEnding::Superseded => Kick::Superseded,
+            SeatEnding::ByOwner => Kick::Closed(ClosedBy::Owner),
+            SeatEnding::ByOperator => Kick::Closed(ClosedBy::Operator),
+            SeatEnding::Silent => Kick::Silent,
+        };
+        let seat = self.lock().remove(&id);
+        if let Some(seat) = seat {
+            seat.mailbox.close(kick);
+        }
     }
 
     /// A connection has ended: its seat is free.

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use access::Region;
 use history::{BadQuery, HistoryError};
+use store::StoreError;
 use wire::{Status, code};
 
 use crate::metrics::Outcome;
+
+/// What a client reads while the database is away.
+const AWAY: &str = "the database is away: try again later, nothing was charged";
 
 /// Why a request gets no answer. Its text is a constant of ours, or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,10 @@ pub(crate) enum Refusal {
     NotOffered(&'static str),
     /// The client's own deadline has passed.
     TimedOut,
+    /// The database is away, and this cannot be done without it. Nothing was charged.
+    Away(String),
+    /// Nothing is wrong: it has to be asked again on a thread that may wait. Never sent.
+    Waits,
     /// Our fault; the log has the cause.
     Internal,
 }
@@ -71,7 +79,9 @@ impl Refusal {
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
             Refusal::QuotaSpent(_) | Refusal::TooMany(_) => (Status::ServerError, code::TOO_MANY),
-            Refusal::NotOffered(_) | Refusal::Internal => (Status::ServerError, code::SERVER),
+            Refusal::NotOffered(_) | Refusal::Away(_) | Refusal::Waits | Refusal::Internal => {
+                (Status::ServerError, code::SERVER)
+            }
             Refusal::TimedOut => (Status::ServerTimeout, code::SERVER),
         }
     }
@@ -86,7 +96,8 @@ impl Refusal {
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::Busy => 429,
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
-            Refusal::Internal => 500,
+            Refusal::Away(_) => 503,
+            Refusal::Waits | Refusal::Internal => 500,
         }
     }
 
@@ -105,6 +116,8 @@ impl Refusal {
             | Refusal::TooMany(_)
             | Refusal::NotOffered(_)
             | Refusal::TimedOut
+            | Refusal::Away(_)
+            | Refusal::Waits
             | Refusal::Internal => false,
         }
     }
@@ -124,7 +137,7 @@ impl Refusal {
 
     /// Whether it counts against a caller that is refused again and again: not if the fault is ours.
     pub(crate) fn is_held_against_them(&self) -> bool {
-        !matches!(self, Refusal::Internal | Refusal::TimedOut)
+        !matches!(self, Refusal::Internal | Refusal::TimedOut | Refusal::Away(_) | Refusal::Waits)
     }
 
     /// The outcome that metrics count it as.
@@ -143,8 +156,35 @@ impl Refusal {
             Refusal::TooMany(_) => Outcome::TooMany,
             Refusal::NotOffered(_) => Outcome::NotOffered,
             Refusal::TimedOut => Outcome::TimedOut,
-            Refusal::Internal => Outcome::Internal,
+            Refusal::Away(_) => Outcome::Away,
+            Refusal::Waits | Refusal::Internal => Outcome::Internal,
         }
+    }
+
+    /// What is refused because accounts cannot be looked at.
+    pub(crate) fn of_access(error: &access::AccessError) -> Refusal {
+        match error {
+            access::AccessError::Store(error) => Refusal::of_store(error, "cannot check an account"),
+            error if error.is_away() => Refusal::Away(AWAY.to_owned()),
+            error => {
+                tracing::error!(%error, "cannot check an account");
+                Refusal::Internal
+            }
+        }
+    }
+
+    /// What is refused because something cannot be read or written, in words for the log.
+    pub(crate) fn of_store(error: &StoreError, what: &'static str) -> Refusal {
+        if error.would_wait() {
+            return Refusal::Waits;
+        }
+        if error.is_away() {
+            // The beat says once that it is away.
+            tracing::debug!(%error, "{what}");
+            return Refusal::Away(AWAY.to_owned());
+        }
+        tracing::error!(%error, "{what}");
+        Refusal::Internal
     }
 
     /// What the client reads.
@@ -155,7 +195,8 @@ impl Refusal {
             | Refusal::NoQuotes(text)
             | Refusal::NoAccess(text)
             | Refusal::QuotaSpent(text)
-            | Refusal::TooMany(text) => text.clone(),
+            | Refusal::TooMany(text)
+            | Refusal::Away(text) => text.clone(),
             Refusal::UnknownCommand(command) => format!("command {command} is unknown"),
             Refusal::Revoked => "this account has been revoked".to_owned(),
             Refusal::Unauthenticated => {
@@ -165,7 +206,7 @@ impl Refusal {
             Refusal::Busy => "too many requests at once: wait for answers".to_owned(),
             Refusal::NotOffered(what) => format!("{what} are not offered here"),
             Refusal::TimedOut => "the answer was not ready within the request's timeout".to_owned(),
-            Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
+            Refusal::Waits | Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
         }
     }
 }
@@ -181,10 +222,8 @@ impl From<access::Refusal> for Refusal {
             | access::Refusal::NotOperator(_) => Refusal::NoAccess(text),
             access::Refusal::QuotaSpent { .. } => Refusal::QuotaSpent(text),
             access::Refusal::Revoked => Refusal::Revoked,
-            access::Refusal::Failed(error) => {
-                tracing::error!(%error, "cannot check an account");
-                Refusal::Internal
-            }
+            access::Refusal::Unchargeable => Refusal::Away(text),
+            access::Refusal::Failed(error) => Refusal::of_access(&error),
         }
     }
 }
@@ -193,10 +232,7 @@ impl From<WrongRegion> for Refusal {
     fn from(foreign: WrongRegion) -> Refusal {
         match foreign {
             WrongRegion::Elsewhere { .. } => Refusal::NoAccess(foreign.to_string()),
-            WrongRegion::Unknown(error) => {
-                tracing::error!(%error, "cannot check an account");
-                Refusal::Internal
-            }
+            WrongRegion::Unknown(error) => Refusal::of_access(&error),
         }
     }
 }
@@ -214,10 +250,10 @@ impl From<HistoryError> for Refusal {
             HistoryError::Warrant(symbol) => {
                 Refusal::NoQuotes(format!("{symbol} is a warrant: capital flow of warrants is unavailable"))
             }
+            HistoryError::Store(error) => Refusal::of_store(&error, "cannot answer"),
             HistoryError::Damaged { .. }
             | HistoryError::DamagedTrades { .. }
-            | HistoryError::Overflow { .. }
-            | HistoryError::Store(_) => {
+            | HistoryError::Overflow { .. } => {
                 tracing::error!(%error, "cannot answer");
                 Refusal::Internal
             }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::intake::FILE_BYTES_MAX;
 use crate::limits::Limits;
@@ -55,6 +56,27 @@ pub struct Settings {
     pub statement_font: Option<PathBuf>,
     /// The most bytes of a file that is sent to be imported.
     pub upload_bytes: usize,
+    pub node: NodeSettings,
+}
+
+/// What concerns one of several servers on one PostgreSQL database. A server of a store in a directory uses none of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSettings {
+    /// The folder of the local copy of candles, and of files that are sent to be imported; `None` for one in the cache folder of the
+    /// user.
+    pub cache: Option<PathBuf>,
+    /// The most bytes of that copy.
+    pub cache_size: u64,
+    /// For how long accounts that are known here are served what is in the copy while the database cannot be reached.
+    pub grace: Duration,
+    /// What this server is called in reports; `None` for the name of the machine.
+    pub name: Option<String>,
+}
+
+impl Default for NodeSettings {
+    fn default() -> NodeSettings {
+        NodeSettings { cache: None, cache_size: 10_000_000_000, grace: Duration::from_secs(300), name: None }
+    }
 }
 
 impl Default for Settings {
@@ -82,6 +104,7 @@ impl Default for Settings {
             statement_link_seconds: 600,
             statement_font: None,
             upload_bytes: FILE_BYTES_MAX,
+            node: NodeSettings::default(),
         }
     }
 }

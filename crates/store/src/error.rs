@@ -34,6 +34,11 @@ pub enum StoreError {
     #[error("{} is not a store of this program: name another directory", place)]
     Foreign { place: Place },
     #[error(
+        "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
+         {place} and begin anew"
+    )]
+    HalfMoved { place: Place, from: String },
+    #[error(
         "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
          run this as the owner of the file",
         place
@@ -62,6 +67,32 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
+    /// The database cannot be reached, or the connection to it broke before anything was changed.
+    #[error("cannot {what}: {source}")]
+    Away { what: &'static str, place: Place, source: Cause },
+    /// The database is there and does not let us in: the user, the password, the certificate, the name of the database.
+    #[error("cannot {what}: {source}")]
+    Refused { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {source}")]
+    Exhausted { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {source}")]
+    ReadOnlyServer { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    NoRights { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    WrongEncoding { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    TooOldServer { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "another process has taken over the writing to {place}: nothing of this change was stored; run this again when it has ended"
+    )]
+    LeaseLost { place: Place },
+    /// The change may have been made, or not.
+    #[error("cannot tell whether it was possible to {what}: {source}")]
+    Unknown { what: &'static str, place: Place, source: Cause },
+    /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
+    #[error("cannot {what} without waiting for the database")]
+    Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
     Engine { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} {}", place)]
@@ -92,6 +123,16 @@ impl StoreError {
                     Kind::Disk => StoreError::Disk { what, place, source },
                     Kind::Denied => StoreError::Denied { what, place, source },
                     Kind::Locked => StoreError::Locked { what, place, source },
+                    Kind::Unfit => StoreError::unfit(what, source.to_string()),
+                    Kind::Away => StoreError::Away { what, place, source },
+                    Kind::Refused => StoreError::Refused { what, place, source },
+                    Kind::Exhausted => StoreError::Exhausted { what, place, source },
+                    Kind::ReadOnlyServer => StoreError::ReadOnlyServer { what, place, source },
+                    Kind::NoRights => StoreError::NoRights { what, place, source },
+                    Kind::WrongEncoding => StoreError::WrongEncoding { what, place, source },
+                    Kind::TooOldServer => StoreError::TooOldServer { what, place, source },
+                    Kind::Unknown => StoreError::Unknown { what, place, source },
+                    Kind::Waits => StoreError::Waits { what },
                     Kind::Other => StoreError::Engine { what, place, source },
                 }
             }
@@ -109,6 +150,16 @@ impl StoreError {
             }
             _ => StoreError::Io { what, place, source },
         }
+    }
+
+    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    pub fn is_away(&self) -> bool {
+        matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
+    }
+
+    /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
+    pub fn would_wait(&self) -> bool {
+        matches!(self, StoreError::Waits { .. })
     }
 
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {

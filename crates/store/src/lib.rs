@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod file_names;
 mod finding;
+mod moving;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -35,6 +36,11 @@ pub use accounts::{
     TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
     WatchlistId, WatchlistIds, Watchlists,
 };
+pub use accounts::{
+    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
+    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
+    SignatureLimits, SignatureOutcome, TimedRequests,
+};
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
@@ -47,8 +53,10 @@ pub use candles::{
     Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes,
     TradeSource, TradedSymbol, View, Writer, era,
 };
-pub use engine::Place;
-pub use engine::sqlite::{JobLock, seal_as_it_is};
+pub use engine::lock::JobLock;
+pub use engine::sqlite::seal_as_it_is;
 pub use engine::version::VersionReader;
+pub use engine::{Address, AddressError, Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

@@ -21,7 +21,7 @@ const REDIRECTS_MAX: usize = 10;
 /// How a client may prove who it is.
 pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
 const METHOD_NONE: &str = "none";
-const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
+pub(super) const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
 /// What a client says about itself when it registers. Absent fields have defaults.
@@ -77,7 +77,7 @@ impl Access {
         moment: Moment,
     ) -> Result<Registered, OAuthError> {
         let client = Registration::of(new, moment.now)?;
-        self.oauth.registrations.pass(network_of(from), REGISTRATIONS, 1, moment.uptime).map_err(
+        self.keep_pace(&self.oauth.registrations, network_of(from), moment.uptime).map_err(
             |retry_after| OAuthError::Unavailable {
                 text: "too many clients register from one address: try later",
                 retry_after,

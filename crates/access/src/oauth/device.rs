@@ -15,7 +15,7 @@ use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, RateLimit, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
-const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
+pub(super) const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
 const FULL_FOR: Duration = Duration::from_secs(60);
 /// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
 const TRIES: usize = 5;
@@ -59,7 +59,7 @@ impl Access {
         let client = self.prove(proof, grant_type::DEVICE)?;
         let scope = scope::parse(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
-        self.oauth.devices.pass(network_of(from), STARTS, 1, moment.uptime).map_err(|retry_after| {
+        self.keep_pace(&self.oauth.devices, network_of(from), moment.uptime).map_err(|retry_after| {
             unavailable("too many devices ask from one address: try later", retry_after)
         })?;
         for _ in 0..TRIES {
@@ -157,9 +157,10 @@ impl Access {
             return Err(OAuthError::ExpiredToken);
         }
         let name = poller.map_or("", Region::as_str);
-        let wait = || match self.oauth.pollers.is_too_fast(hash, poller, moment.uptime) {
-            true => OAuthError::SlowDown,
-            false => OAuthError::AuthorizationPending,
+        let wait = || match self.polls_too_fast(hash, poller, moment.uptime) {
+            Ok(true) => OAuthError::SlowDown,
+            Ok(false) => OAuthError::AuthorizationPending,
+            Err(error) => error.into(),
         };
         let account = match (device.state, device.account) {
             (DeviceState::Denied, _) => return Err(OAuthError::AccessDenied),
@@ -175,7 +176,7 @@ impl Access {
         }
         let issue = self.issue(client, &account, &device.scope, "a device code", moment.now)?;
         if self.accounts.redeem_device(&hash, name, &issue.row(), &issue.note())? {
-            self.oauth.pollers.forget(&hash);
+            self.forget_poller(&hash)?;
             return Ok(issue.tokens());
         }
         // Another poll was quicker.

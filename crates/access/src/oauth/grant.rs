@@ -21,7 +21,7 @@ pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
 /// A refresh token that was replaced is good for so long, in case the answer was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 /// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
-const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
+pub(super) const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 
@@ -121,7 +121,7 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        self.oauth.refreshes.pass(account.id, REFRESHES, 1, moment.uptime).map_err(|retry_after| {
+        self.keep_pace(&self.oauth.refreshes, account.id.0, moment.uptime).map_err(|retry_after| {
             OAuthError::Unavailable {
                 text: "the tokens of this account are refreshed too often: try later",
                 retry_after,
@@ -192,7 +192,7 @@ impl Access {
 
     /// The caller of an OAuth access token; `None` if it is no such token.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
-        let Some(row) = self.accounts.token(&hash_token(token))? else { return Ok(None) };
+        let Some(row) = self.oauth_token(&hash_token(token))? else { return Ok(None) };
         let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };
         if row.expires_at <= now {
             return Err(Denial::TokenExpired("the access token has expired: refresh it"));
@@ -207,7 +207,7 @@ impl Access {
 
     /// Whether a token is one of OAuth's, whatever became of it.
     pub(crate) fn is_oauth_token(&self, token: &str) -> Result<bool, AccessError> {
-        Ok(self.accounts.token(&hash_token(token))?.is_some())
+        Ok(self.oauth_token(&hash_token(token))?.is_some())
     }
 
     /// An account that can be given tokens.

@@ -12,7 +12,7 @@ mod device;
 mod error;
 mod grant;
 mod pkce;
-mod pollers;
+pub(crate) mod pollers;
 mod redirect;
 mod scope;
 mod user_code;
@@ -22,11 +22,10 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
-use store::AccountId;
 use zeroize::Zeroizing;
 
 use crate::random::{hex, random};
-use crate::{AccessError, RateLimiter, Secret};
+use crate::{AccessError, Pace, Secret};
 use pollers::Pollers;
 
 pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
@@ -38,6 +37,7 @@ pub use pkce::{ParsePkceRuleError, PkceRule};
 pub use pollers::POLL_INTERVAL_S;
 pub use scope::SCOPE;
 
+pub(crate) use pollers as poll;
 pub(crate) use scope::granted;
 
 /// Grant types, as they are named on the way.
@@ -60,22 +60,23 @@ pub struct ClientInfo {
     pub created_at: Timestamp,
 }
 
-/// How often each may ask. In memory: forgetting costs a little patience, never a token.
+/// How often each may ask. Forgetting costs a little patience, never a token.
 #[derive(Debug)]
 pub(crate) struct Limiters {
-    pollers: Pollers,
-    registrations: RateLimiter<IpAddr>,
-    devices: RateLimiter<IpAddr>,
-    refreshes: RateLimiter<AccountId>,
+    pub(crate) pollers: Pollers,
+    registrations: Pace<IpAddr>,
+    devices: Pace<IpAddr>,
+    /// By the number of the account.
+    refreshes: Pace<i64>,
 }
 
 impl Default for Limiters {
     fn default() -> Limiters {
         Limiters {
             pollers: Pollers::default(),
-            registrations: RateLimiter::of_addresses(),
-            devices: RateLimiter::of_addresses(),
-            refreshes: RateLimiter::of_accounts(),
+            registrations: Pace::of_addresses("registration", client::REGISTRATIONS),
+            devices: Pace::of_addresses("device", device::STARTS),
+            refreshes: Pace::of_accounts("refresh", grant::REFRESHES),
         }
     }
 }

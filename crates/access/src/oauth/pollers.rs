@@ -1,5 +1,5 @@
 //! How often a device asks whether its code was approved. In memory and bounded: forgetting costs a little patience, never a
-//! token.
+//! token. Where several nodes share a database, it remembers (`shared_sign_ins.rs`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,13 @@ const KEYS_MAX: usize = 20_000;
 /// Devices that poll. Public clients have two pollers with the same code, each with a region of its own, that ask at
 /// the same moment; so pace is a matter of each.
 #[derive(Debug, Default)]
-pub(super) struct Pollers(Mutex<HashMap<(Hash, Option<Region>), Poll>>);
+pub(crate) struct Pollers(Mutex<HashMap<(Hash, Option<Region>), Poll>>);
 
-#[derive(Debug)]
-struct Poll {
-    last: Duration,
-    interval: Duration,
+/// When a device asked last, and how long it is to wait between two questions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Poll {
+    pub(crate) last: Duration,
+    pub(crate) interval: Duration,
 }
 
 /// A clock that ticks every five seconds does not arrive every five seconds.
@@ -29,31 +30,34 @@ const SLACK: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_secs(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// A device that has not polled for so long has given up.
-const GONE_AFTER: Duration = Duration::from_secs(120);
+pub(crate) const GONE_AFTER: Duration = Duration::from_secs(120);
+
+/// Whether a poll comes too soon after the last, and what is remembered of it. If so, the interval grows by five seconds (RFC 8628, 3.5).
+pub(crate) fn judged(poll: Option<Poll>, now: Duration) -> (bool, Poll) {
+    let Some(Poll { last, interval }) = poll else {
+        return (false, Poll { last: now, interval: Duration::from_secs(POLL_INTERVAL_S) });
+    };
+    let too_fast = now.saturating_sub(last) + SLACK < interval;
+    let interval = if too_fast { (interval + STEP).min(INTERVAL_MAX) } else { interval };
+    (too_fast, Poll { last: now, interval })
+}
 
 impl Pollers {
-    /// Whether this poll comes too soon after the last. If so, the interval grows by five seconds (RFC 8628, 3.5).
-    pub(super) fn is_too_fast(&self, code: Hash, poller: Option<Region>, uptime: Duration) -> bool {
+    pub(crate) fn is_too_fast(&self, code: Hash, poller: Option<Region>, uptime: Duration) -> bool {
         let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (code, poller);
-        let Some(poll) = polls.get_mut(&key) else {
+        if polls.len() >= KEYS_MAX && !polls.contains_key(&key) {
+            polls.retain(|_, poll| poll.last + GONE_AFTER > uptime);
             if polls.len() >= KEYS_MAX {
-                polls.retain(|_, poll| poll.last + GONE_AFTER > uptime);
+                return false;
             }
-            if polls.len() < KEYS_MAX {
-                polls.insert(key, Poll { last: uptime, interval: Duration::from_secs(POLL_INTERVAL_S) });
-            }
-            return false;
-        };
-        let too_fast = uptime.saturating_sub(poll.last) + SLACK < poll.interval;
-        if too_fast {
-            poll.interval = (poll.interval + STEP).min(INTERVAL_MAX);
         }
-        poll.last = uptime;
+        let (too_fast, poll) = judged(polls.get(&key).copied(), uptime);
+        polls.insert(key, poll);
         too_fast
     }
 
-    pub(super) fn forget(&self, code: &Hash) {
+    pub(crate) fn forget(&self, code: &Hash) {
         let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for poller in Region::ALL.map(Some).into_iter().chain([None]) {
             polls.remove(&(*code, poller));

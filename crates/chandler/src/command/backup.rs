@@ -11,7 +11,7 @@ use store::{Backup, KeyFile, Manifest, Part};
 pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress::Flags;
 use crate::surroundings::Surroundings;
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let Some(directory) = surroundings.place()?.path() else {
+        return Err(usage("a store on PostgreSQL is backed up with PostgreSQL's own tools"));
+    };
     // The time of a backup is the machine's: the market's may stand still.
     let now = Clock::Machine.now();
     let watched = Interruptible::begin(arguments.progress)?;
@@ -60,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         }
     };
     let key = if arguments.without_key { KeyFile::LeaveOut } else { KeyFile::Include };
-    let backup = Backup { store: surroundings.directory()?, to: &to, key, chandler: VERSION, now };
+    let backup = Backup { store: directory, to: &to, key, chandler: VERSION, now };
     let manifest = watched.run(|watch| backup.make(watch))?;
     drop(shelf);
     let looked = if arguments.no_verify {

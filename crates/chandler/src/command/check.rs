@@ -1,13 +1,12 @@
 //! `chandler check`: reads everything and verifies every checksum.
 
 use std::io::Write;
-use std::path::Path;
 
 use clap::Args;
 use history::{CheckReport, Remedy};
 use market::Venues;
 use serde_json::{Value, json};
-use store::{Access, Accounts, Depth, Store, StoreError};
+use store::{Access, Accounts, Depth, Place, Store, StoreError};
 
 use crate::failure::{self, Failure};
 use crate::output::{self, Format};
@@ -38,7 +37,7 @@ pub(crate) fn watched(
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
     let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
-    let accounts = accounts(store.dir());
+    let accounts = accounts(surroundings.place()?);
     let told = arguments.tell(&report, &accounts);
     if matches!(&accounts, AccountsReport::Damaged(_)) {
         output::tell(
@@ -96,14 +95,15 @@ impl AccountsReport {
 }
 
 /// Checks the accounts of a store. The result is printed after that of the candles, and never hides it.
-fn accounts(dir: &Path) -> AccountsReport {
-    if !dir.join("accounts.db").exists() {
-        return AccountsReport::Absent;
-    }
-    let found = Accounts::look(dir).and_then(|accounts| accounts.check(Depth::Full));
+fn accounts(place: &Place) -> AccountsReport {
+    let found = Accounts::is_there(place).and_then(|is_there| match is_there {
+        true => Accounts::look(place)?.check(Depth::Full).map(Some),
+        false => Ok(None),
+    });
     match found {
-        Ok(findings) if findings.is_empty() => AccountsReport::Whole,
-        Ok(findings) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
+        Ok(None) => AccountsReport::Absent,
+        Ok(Some(findings)) if findings.is_empty() => AccountsReport::Whole,
+        Ok(Some(findings)) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
         Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
         // A database that cannot be opened is a finding, too.
         Err(

@@ -122,9 +122,7 @@ impl Show {
             values.map(|(key, value)| Setting { from: from(key), key: key.to_string(), value }).collect();
         let store = Setting {
             key: "store".to_owned(),
-            value: surroundings
-                .directory()
-                .map_or(Value::Null, |path| format!("sqlite:{}", path.display()).into()),
+            value: surroundings.store_word().map_or(Value::Null, Value::from),
             from: surroundings_from(matches, "store"),
         };
         match self.format {

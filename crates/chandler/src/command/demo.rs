@@ -19,7 +19,7 @@ use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress;
-use crate::surroundings::{Surroundings, symbol};
+use crate::surroundings::{Surroundings, shell_word, symbol};
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let make_it = arguments.again || !is_there(surroundings, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        progress.note(&format!("making the demo market in {} …", surroundings.directory()?.display()));
+        progress.note(&format!("making the demo market in {} …", surroundings.place()?));
         let rows = output::thousands(make(surroundings, &store, progress)?);
         progress.note(&format!("{rows} candles of {} invented securities", demo::securities().len()));
     }
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let series = reader.snapshot()?.all_series()?;
         let symbols: Vec<&str> = demo::securities().iter().map(|security| security.symbol).collect();
         return Ok(output::json(&json!({
-            "store": format!("sqlite:{}", surroundings.directory()?.display()), "made": make_it, "symbols": symbols,
+            "store": surroundings.store_word()?, "made": make_it, "symbols": symbols,
             "candles": series.iter().map(|info| info.rows).sum::<u64>(),
         }))?);
     }
@@ -89,7 +89,7 @@ fn is_there(surroundings: &Surroundings, reader: &mut Reader) -> Result<bool, Fa
 }
 
 fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
-    let directory = surroundings.directory()?.join("demo");
+    let directory = surroundings.work_folder(None)?.join("demo");
     let now = surroundings.now();
     let paths = write_files(surroundings, &directory, now, flags)?;
     // What an older version made is the demo's own to replace.
@@ -256,8 +256,8 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
         )?;
         writeln!(out)?;
     }
-    let store = surroundings.directory()?.display();
-    writeln!(out, "Try next (the store is sqlite:{store}):")?;
+    let store = surroundings.store_word()?;
+    writeln!(out, "Try next (the store is {store}):")?;
     for command in [
         "inspect",
         "kline 9001.HK --period week --adjust forward --count 20",
@@ -265,7 +265,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
         "coverage",
         "export CNDL.US --period 1m --output cndl.parquet",
     ] {
-        writeln!(out, "  chandler --store sqlite:{store} {command}")?;
+        writeln!(out, "  chandler --store {} {command}", shell_word(&store))?;
     }
     out.flush()?;
     Ok(())

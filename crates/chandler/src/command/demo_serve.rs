@@ -14,7 +14,7 @@ use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::Failure;
 use crate::sdk::{self, Credentials, Url};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, shell_word};
 use crate::{log, output, progress};
 
 /// The file of the demo account's credentials, readable for its owner alone. Other accounts have no such file.
@@ -32,7 +32,7 @@ pub(crate) fn run(
     let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(surroundings)?;
-    let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
+    let (account, credentials) = demo_account(&access, &surroundings.work_folder(None)?)?;
     demo_paper::prepare(surroundings, &access, account)?;
     demo_desk::prepare(surroundings, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
@@ -52,10 +52,10 @@ pub(crate) fn run(
         Some(stranger) => writeln!(
             out,
             "\nOpen {}/ in a browser and sign in: this store has accounts that are not the demo's ({:?}), so nobody is \
-             let in without a password. `chandler --store sqlite:{} account password {}` gives the demo account one.",
+             let in without a password. `chandler --store {} account password {}` gives the demo account one.",
             url.as_str(),
             stranger.name,
-            surroundings.directory()?.display(),
+            shell_word(&surroundings.store_word()?),
             access.account(account)?.map(|demo| demo.name.clone()).unwrap_or_default(),
         )?,
     }

@@ -235,7 +235,7 @@ fn dry_run(
     stop: &AtomicBool,
     surroundings: &Surroundings,
 ) -> Result<Vec<Report>, Failure> {
-    let store = match Store::open(surroundings.directory()?, Access::Read) {
+    let store = match Store::open(surroundings.place()?, Access::Read) {
         Ok(store) => Some(store),
         Err(StoreError::Absent { .. }) => None,
         Err(error) => return Err(error.into()),

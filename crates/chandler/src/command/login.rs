@@ -7,7 +7,6 @@ use clap::Args;
 use market::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::browser;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::files::{Logins, Registration, TokenFile, UserFiles, check_client_id};
@@ -16,6 +15,7 @@ use crate::remote::oauth::{Device, DeviceStart, Outcome, Provider};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime, Time, field};
 use crate::sdk::{self, Url};
+use crate::{browser, machine};
 
 const CLIENT_NAME_CHARS_MAX: usize = 100;
 const FILED_AS_MAX: usize = 8;
@@ -136,13 +136,8 @@ impl Arguments {
 
 /// Who asks, as the person who approves will recognise it.
 fn default_name() -> String {
-    let from = |names: &[&str]| {
-        names.iter().find_map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()))
-    };
-    let user = from(&["USER", "LOGNAME", "USERNAME"]).unwrap_or_else(|| "somebody".to_owned());
-    let file = std::fs::read_to_string("/etc/hostname").ok().map(|text| text.trim().to_owned());
-    let host = from(&["HOSTNAME", "COMPUTERNAME"]).or(file).filter(|text| !text.is_empty());
-    let name = match host {
+    let user = machine::user_name().unwrap_or_else(|| "somebody".to_owned());
+    let name = match machine::host_name() {
         Some(host) => format!("{user}@{host} (chandler)"),
         None => format!("{user} (chandler)"),
     };

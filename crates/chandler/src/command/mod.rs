@@ -34,6 +34,7 @@ pub(crate) mod local_serve;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod man;
+pub(crate) mod move_store;
 pub(crate) mod open;
 pub(crate) mod order;
 pub(crate) mod positions;

@@ -125,8 +125,8 @@ impl Arguments {
             }
             Format::Table => {
                 writeln!(out, "{LINK_LEAD}\n\n    {}\n", link.expose())?;
-                let directory = surroundings.directory()?.display();
-                writeln!(out, "{} serves the store {directory} until Ctrl-C.", Url::of(http).as_str())?;
+                let place = surroundings.place()?;
+                writeln!(out, "{} serves the store {place} until Ctrl-C.", Url::of(http).as_str())?;
             }
         }
         Ok(out.flush()?)

@@ -1,7 +1,7 @@
 //! `chandler restore`: a backup becomes the store, also while a server serves it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use access::Actor;
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use super::backup::{
     CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json,
 };
 use crate::clock::Clock;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::progress::Flags;
 use crate::surroundings::Surroundings;
@@ -62,9 +62,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         return checked(arguments, &manifest, looked);
     }
     let actor = Actor::Operator.to_string();
+    let Some(directory) = surroundings.place()?.path() else {
+        return Err(usage("a store on PostgreSQL is restored with PostgreSQL's own tools"));
+    };
     let restore = Restore {
         from: source,
-        store: surroundings.directory()?,
+        store: directory,
         scope: match arguments.only {
             None => Scope::All,
             Some(OnlyArgument::Candles) => Scope::Candles,
@@ -88,12 +91,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let restored = watched.run(|watch| prepared.go_live(watch))?;
     match arguments.format {
         Format::Json => Ok(output::json(&json!({
-            "store": surroundings.directory()?.display().to_string(), "manifest": manifest_json(&restored.manifest),
+            "store": directory.display().to_string(), "manifest": manifest_json(&restored.manifest),
             "restored": restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>(),
             "kept": restored.kept.as_ref().map(|path| path.display().to_string()),
             "still_revoked": restored.still_revoked, "gone": restored.gone,
         }))?),
-        Format::Table => report(&restored, surroundings),
+        Format::Table => report(&restored, directory),
     }
 }
 
@@ -115,11 +118,11 @@ fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Re
 /// Names listed before the rest is counted.
 const NAMES_SHOWN: usize = 20;
 
-fn report(restored: &Restored, surroundings: &Surroundings) -> Result<(), Failure> {
+fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {
     let mut out = output::stdout();
     describe(&mut out, &restored.manifest)?;
     let parts = restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>().join(" and ");
-    writeln!(out, "restored {parts} in {}", surroundings.directory()?.display())?;
+    writeln!(out, "restored {parts} in {}", directory.display())?;
     if restored.parts.contains(&Part::Accounts) {
         writeln!(out, "logins have ended: people sign in again; API keys are as they were in the backup")?;
     }

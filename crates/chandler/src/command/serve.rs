@@ -11,14 +11,14 @@ use history::History;
 use market::Market;
 use serde::Serialize;
 use server::{Addresses, Server, ServerError, Settings, SignInLinks};
-use store::{Part, StoreError};
+use store::{Accounts, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
 pub(crate) use crate::config::arguments::Arguments;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::{log, output};
+use crate::{log, machine, output};
 
 /// The line on stdout once clients can connect.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let config = arguments.config()?;
     log::start(&config.log)?;
     let settings = config.settings();
+    let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
     let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
@@ -133,7 +134,10 @@ impl Serving {
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
-        let settings = &Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
+        let mut settings = Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
+        settings.node.cache = Some(surroundings.work_folder(settings.node.cache.as_deref())?);
+        settings.node.name = settings.node.name.or_else(machine_name);
+        let settings = &settings;
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
             (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));
@@ -218,14 +222,13 @@ impl Serving {
 /// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew.
 pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failure> {
     let Err(failure) = surroundings.open(store::Access::Read) else { return Ok(()) };
-    let directory = surroundings.directory()?;
+    let place = surroundings.place()?;
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Absent { .. }));
     match failure {
-        Failure::Data(error) if is_absent(&error) && !directory.join(Part::Accounts.file_name()).exists() => {
+        Failure::Data(error) if is_absent(&error) && !Accounts::is_there(place)? => {
             surroundings.open(store::Access::Write { now: surroundings.now() })?;
             output::tell(format_args!(
-                "created an empty store at {}: `{}` fills it",
-                directory.display(),
+                "created an empty store at {place}: `{}` fills it",
                 surroundings.hint("import FILES")
             ));
             Ok(())
@@ -237,7 +240,16 @@ pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failur
 /// Opens the accounts of a store. Their times are the machine's, not the market's.
 pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failure> {
     let calendar = surroundings.history.venues().of(Market::Hk).calendar().clone();
-    Ok(Access::open(surroundings.directory()?, Clock::Machine.now())?.with_calendar(calendar))
+    let (place, key) = (surroundings.place()?, surroundings.key_file());
+    Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
+}
+
+/// What the machine is called, as far as that can be a label of metrics.
+fn machine_name() -> Option<String> {
+    let name = machine::host_name()?;
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let name: String = name.chars().filter(is_plain).take(63).collect();
+    (!name.is_empty()).then_some(name)
 }
 
 const HANGUP: &str = "SIGHUP";

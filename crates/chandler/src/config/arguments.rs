@@ -63,7 +63,8 @@ impl Args for Arguments {
             .value_parser(OsStringValueParser::new().map(PathBuf::from))
             .help("A configuration file; docs/chandler.toml lists its keys");
         let defaults = Config::default().values();
-        command.args(defaults.into_iter().map(|(key, default)| argument(key, &default))).arg(file)
+        let own = defaults.into_iter().filter(|(key, _)| !key.is_everywhere);
+        command.args(own.map(|(key, default)| argument(key, &default))).arg(file)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -89,11 +90,12 @@ fn argument(key: &Key, default: &Value) -> Arg {
 impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
+            // A flag of every command is not known where only the table is parsed, as in tests.
+            let texts = matches.try_get_many(key.flag).ok()??.cloned().collect();
             let by = match matches.value_source(key.flag)? {
                 ValueSource::EnvVariable => SettingSource::Variable(key.variable),
                 _ => SettingSource::Flag(format!("--{}", key.flag)),
             };
-            let texts = matches.get_many(key.flag)?.cloned().collect();
             Some(GivenSetting { key, by, texts })
         });
         Ok(Arguments { file: matches.get_one(FILE).cloned(), given: given.collect() })

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use server::{PublicUrl, Settings, TrustedProxy};
 
 use super::values::{
-    FromFlag, LogFormat, Mebibytes, Range, RegionalConfig, Setting, address_or_none, text, text_or_none,
-    texts,
+    DiskSize, FromFlag, LogFormat, Mebibytes, NodeName, Range, RegionalConfig, Setting, Span,
+    address_or_none, text, text_or_none, texts,
 };
 
 /// More descriptors than any system gives out.
@@ -48,6 +48,8 @@ pub(crate) struct Key {
     /// All values that there are, if they are few.
     pub(crate) choices: &'static [&'static str],
     pub(crate) is_list: bool,
+    /// Whether its flag is one of every command, as those that are no servers need it too.
+    pub(crate) is_everywhere: bool,
     /// What the annotated file says of it, a line each.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
     pub(super) lines: &'static [&'static str],
@@ -69,6 +71,7 @@ impl Key {
         help: "",
         choices: &[],
         is_list: false,
+        is_everywhere: false,
         lines: &[],
         range: 0..=u32::MAX,
         check: |_| Ok(()),
@@ -360,6 +363,42 @@ keys! {
             flag: "threads", variable: "CHANDLER_THREADS", value: "N",
             help: "Threads for requests that wait for the disk; 0 for as many as suit the machine",
             range: 0..=THREADS_MAX,
+        }
+    }
+
+    /// One of several servers on one PostgreSQL database (docs/scaling.md). A server of a store in a directory uses none of it.
+    [node] NodeConfig {
+        /// The file with the key that app secrets are sealed with: 32 random bytes, the same on every machine, and never in the database.
+        /// Empty takes chandler/key in the folder for settings of the user. The first server of a new database makes it; the others are given
+        /// a copy. A store in a directory has its own, secret.key.
+        key_file: String, default String::new(), {
+            flag: "key-file", variable: "CHANDLER_KEY_FILE", value: "FILE", is_everywhere: true,
+            help: "With a store on PostgreSQL: the key that app secrets are sealed with, the same file on every machine",
+        }
+        /// The folder of the local copy of candles, and of files that are sent to be imported. Each server has its own; it may be emptied
+        /// while the server is stopped. Empty takes one in the cache folder of the user.
+        cache: String, of settings.node.cache, {
+            flag: "cache", variable: "CHANDLER_CACHE", value: "DIR",
+            help: "On PostgreSQL: the folder of this server's copy of candles",
+        }
+        /// The most that this copy takes on the disk, as in "500MB" or "2TB". What was not asked for longest goes first.
+        #[serde(with = "text")]
+        cache_size: DiskSize, of settings.node.cache_size, {
+            flag: "cache-size", variable: "CHANDLER_CACHE_SIZE", value: "SIZE",
+            help: "On PostgreSQL: the most that this copy takes on the disk",
+        }
+        /// For how long accounts that the server knows are served what is in its copy while the database cannot be reached, as in "90s",
+        /// "5m" or "1h"; "0s" for not at all.
+        #[serde(with = "text")]
+        grace: Span, of settings.node.grace, {
+            flag: "grace", variable: "CHANDLER_GRACE", value: "TIME",
+            help: "On PostgreSQL: for how long known accounts are served without the database",
+        }
+        /// What this server is called in reports and metrics. Empty takes the name of the machine.
+        #[serde(with = "text")]
+        node_name: NodeName, of settings.node.name, {
+            flag: "node-name", variable: "CHANDLER_NODE_NAME", value: "NAME",
+            help: "On PostgreSQL: what this server is called in reports",
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use access::{PkceRule, Region};
 use clap::ValueEnum;
@@ -41,6 +42,18 @@ pub(crate) trait Setting<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Mebibytes(pub(crate) u32);
+
+/// A size on the disk, written as `10GB`: a whole number and a unit of a thousand times the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DiskSize(u64);
+
+/// A while, written as `300s`, `5m` or `1h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(u64);
+
+/// What one of several servers is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeName(Option<String>);
 
 /// A listener for the accounts of one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,6 +110,36 @@ impl Setting<Option<PathBuf>> for String {
 
     fn to_setting(&self) -> Option<PathBuf> {
         (!self.is_empty()).then(|| self.into())
+    }
+}
+
+impl Setting<u64> for DiskSize {
+    fn of(bytes: &u64) -> DiskSize {
+        DiskSize(*bytes)
+    }
+
+    fn to_setting(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Setting<Duration> for Span {
+    fn of(while_: &Duration) -> Span {
+        Span(while_.as_secs())
+    }
+
+    fn to_setting(&self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+}
+
+impl Setting<Option<String>> for NodeName {
+    fn of(name: &Option<String>) -> NodeName {
+        NodeName(name.clone())
+    }
+
+    fn to_setting(&self) -> Option<String> {
+        self.0.clone()
     }
 }
 
@@ -251,6 +294,119 @@ impl<'de> Deserialize<'de> for RegionalConfig {
     }
 }
 
+/// Units of sizes, each a thousand times the one before.
+const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+/// Less would hold no large security.
+const CACHE_BYTES_MIN: u64 = 10_000_000;
+
+/// `10GB` as number and unit.
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
+impl FromStr for DiskSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DiskSize, String> {
+        let wrong = || format!("{text:?} is not a size: write a number with MB, GB or TB, as 10GB");
+        let (number, unit) = number_and_unit(text.trim()).ok_or_else(wrong)?;
+        let power = UNITS.iter().position(|known| known.eq_ignore_ascii_case(unit)).ok_or_else(wrong)?;
+        let factor = (0..=power).fold(1_u64, |factor, _| factor.saturating_mul(1_000));
+        match number.checked_mul(factor).filter(|bytes| i64::try_from(*bytes).is_ok()) {
+            Some(bytes) if bytes >= CACHE_BYTES_MIN => Ok(DiskSize(bytes)),
+            Some(_) => Err(format!("{text:?} is too small: write 10MB or more")),
+            None => Err(wrong()),
+        }
+    }
+}
+
+impl Display for DiskSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut number, mut unit) = (self.0, "");
+        for next in UNITS {
+            if number % 1_000 != 0 || number == 0 {
+                break;
+            }
+            (number, unit) = (number / 1_000, next);
+        }
+        write!(f, "{number}{unit}")
+    }
+}
+
+/// A day: whoever is without a database for longer serves what is long out of date.
+const GRACE_S_MAX: u64 = 86_400;
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        let wrong = || format!("{text:?} is not a time of at most a day: write it as 300s, 5m or 1h");
+        let (number, unit) = number_and_unit(text.trim()).ok_or_else(wrong)?;
+        let seconds = match unit {
+            "s" => Some(number),
+            "m" => number.checked_mul(60),
+            "h" => number.checked_mul(3_600),
+            _ => None,
+        };
+        seconds.filter(|seconds| *seconds <= GRACE_S_MAX).map(Span).ok_or_else(wrong)
+    }
+}
+
+impl Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0s"),
+            seconds if seconds % 3_600 == 0 => write!(f, "{}h", seconds / 3_600),
+            seconds if seconds % 60 == 0 => write!(f, "{}m", seconds / 60),
+            seconds => write!(f, "{seconds}s"),
+        }
+    }
+}
+
+/// As long as a label of the DNS.
+const NODE_NAME_MAX: usize = 63;
+
+impl FromStr for NodeName {
+    type Err = String;
+
+    /// It becomes a label of metrics, a word of logs and a row that other servers read.
+    fn from_str(text: &str) -> Result<NodeName, String> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+        if text.len() > NODE_NAME_MAX || !text.chars().all(is_plain) {
+            return Err(format!(
+                "{text:?} cannot name a server: at most {NODE_NAME_MAX} letters, digits, dots and dashes"
+            ));
+        }
+        Ok(NodeName((!text.is_empty()).then(|| text.to_owned())))
+    }
+}
+
+impl Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_deref().unwrap_or_default())
+    }
+}
+
+impl FromFlag for DiskSize {
+    fn from_flag(texts: &[String], _: &Range) -> Result<DiskSize, String> {
+        parsed(one(texts))
+    }
+}
+
+impl FromFlag for Span {
+    fn from_flag(texts: &[String], _: &Range) -> Result<Span, String> {
+        parsed(one(texts))
+    }
+}
+
+impl FromFlag for NodeName {
+    fn from_flag(texts: &[String], _: &Range) -> Result<NodeName, String> {
+        parsed(one(texts))
+    }
+}
+
 /// A value that the file has as text.
 pub(super) mod text {
     use super::{Deserialize, Display, Error, FromStr};
@@ -328,5 +484,41 @@ pub(super) mod address_or_none {
         let wrong =
             |_| D::Error::custom(format!("{text:?} is not an address and a port: write 10.0.0.7:9090"));
         if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(wrong) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_times_and_names_are_read_as_they_are_written() {
+        for (text, bytes) in [
+            ("10GB", 10_000_000_000),
+            ("10 gb", 10_000_000_000),
+            ("1500MB", 1_500_000_000),
+            ("2TB", 2_000_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(DiskSize(bytes)), "{text}");
+        }
+        for text in ["", "10", "GB", "-1GB", "1.5GB", "10GiB", "9MB", "99999999999999TB"] {
+            assert!(text.parse::<DiskSize>().is_err(), "{text}");
+        }
+        assert_eq!(
+            [DiskSize(10_000_000_000), DiskSize(1_500_000_000)].map(|size| size.to_string()),
+            ["10GB", "1500MB"]
+        );
+        for (text, seconds) in [("300s", 300), ("5m", 300), ("1h", 3_600), ("0s", 0), ("24h", 86_400)] {
+            assert_eq!(text.parse(), Ok(Span(seconds)), "{text}");
+        }
+        for text in ["", "5", "m", "25h", "-5m", "5d"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        assert_eq!([300, 90, 7_200, 0].map(|seconds| Span(seconds).to_string()), ["5m", "90s", "2h", "0s"]);
+        assert_eq!("node-1.b".parse(), Ok(NodeName(Some("node-1.b".to_owned()))));
+        assert_eq!("".parse(), Ok(NodeName(None)));
+        for text in ["a b", "a\nb", "\"", &"x".repeat(64)] {
+            assert!(text.parse::<NodeName>().is_err(), "{text}");
+        }
     }
 }

@@ -181,7 +181,7 @@ where
 
 /// Whether an outcome counts as a refusal of the caller.
 fn is_refused(outcome: Outcome) -> bool {
-    !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut)
+    !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut | Outcome::Away)
 }
 
 /// Delays the answer to a caller with many refusals: the connection is not read before it is sent.

@@ -9,6 +9,7 @@ mod runs;
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
@@ -61,6 +62,11 @@ impl Intake {
             looking: Mutex::default(),
             is_stopping: AtomicBool::new(false),
         }
+    }
+
+    /// The same with another folder.
+    pub(crate) fn in_folder(self, folder: &Path) -> Intake {
+        Intake { folder: Folder::beside(folder), ..self }
     }
 
     /// A place for a file that begins to arrive. `declared` is its size, if that is known.

@@ -287,6 +287,9 @@ impl Problem {
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
+        if error.is_away() {
+            return Refusal::of_access(&error).into();
+        }
         tracing::error!(%error, "cannot check an account");
         Problem::internal()
     }
@@ -356,6 +359,9 @@ impl From<WrongRegion> for Problem {
     }
 }
 
+/// When to try again while the database is away: sooner it is hardly there, later nobody need wait.
+const AWAY_RETRY_S: u32 = 5;
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let (_, code) = refusal.on_wire();
@@ -366,6 +372,7 @@ impl From<Refusal> for Problem {
                 problem.with(RETRY_AFTER, HeaderValue::from(seconds_up(*retry_after).max(1)))
             }
             Refusal::Busy => problem.with(RETRY_AFTER, HeaderValue::from(1)),
+            Refusal::Away(_) => problem.with(RETRY_AFTER, HeaderValue::from(AWAY_RETRY_S)),
             _ => problem,
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::AccountId;
+use access::{AccountId, Pace, RateLimit};
 use store::StoreError;
 
 use super::bodies::Bodies;
@@ -16,7 +16,6 @@ use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
-use crate::pace::Pace;
 use crate::places::Places;
 use crate::public_url::PublicUrl;
 use crate::refusal::Refusal;
@@ -43,6 +42,15 @@ const COMMUNITY_EACH: Duration = Duration::from_secs(10);
 /// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
+
+/// At most `requests` in any stretch of time of length `within`.
+fn pace<K: Eq + std::hash::Hash + std::fmt::Display>(
+    kind: &'static str,
+    requests: u32,
+    within: Duration,
+) -> Pace<K> {
+    Pace::of_accounts(kind, RateLimit { requests, within })
+}
 
 #[derive(Debug)]
 pub(crate) struct Site {
@@ -72,15 +80,16 @@ pub(crate) struct Site {
     pub(crate) has_sign_in_links: bool,
     /// In a demonstration: the account of local callers who have not signed in.
     pub(crate) guest: Option<AccountId>,
-    pub(crate) guests: Pace,
+    guests: Pace<i64>,
     /// How long an address for a statement is good, in seconds, and the font for Chinese.
     pub(crate) statement_link_s: u32,
     pub(crate) statement_font: Option<PathBuf>,
-    searches: Pace,
-    lists: Pace,
-    trades: Pace,
-    journal_reads: Pace,
-    community: Pace,
+    /// By the number of the account, like those below, and over all nodes.
+    searches: Pace<i64>,
+    lists: Pace<i64>,
+    trades: Pace<i64>,
+    journal_reads: Pace<i64>,
+    community: Pace<i64>,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
     /// What is stored against the calendar.
@@ -108,14 +117,14 @@ impl Site {
             nobody_is_local: false,
             has_sign_in_links: false,
             guest: None,
-            guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
+            guests: pace("guest", GUESTS_MAX, GUESTS_EACH),
             statement_link_s: Settings::default().statement_link_seconds,
             statement_font: None,
-            searches: Pace::new(SEARCHES_MAX, SEARCHES_EACH),
-            lists: Pace::new(LISTS_MAX, LISTS_EACH),
-            trades: Pace::new(TRADES_MAX, TRADES_EACH),
-            journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
-            community: Pace::new(COMMUNITY_MAX, COMMUNITY_EACH),
+            searches: pace("search", SEARCHES_MAX, SEARCHES_EACH),
+            lists: pace("list", LISTS_MAX, LISTS_EACH),
+            trades: pace("trade", TRADES_MAX, TRADES_EACH),
+            journal_reads: pace("journal", JOURNAL_READS_MAX, TRADES_EACH),
+            community: pace("community", COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
             day_letters: DayLetters::default(),
             directory: DirectoryCache::default(),
@@ -144,27 +153,32 @@ impl Site {
 
     /// The rate limiter of searches. An error is the time to wait.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
-        self.searches.pass(account, self.core.uptime())
+        self.core.access.keep_pace(&self.searches, account.0, self.core.uptime())
     }
 
     /// The rate limiter of watchlists and lists of securities. An error is the time to wait.
     pub(crate) fn may_list(&self, account: AccountId) -> Result<(), Duration> {
-        self.lists.pass(account, self.core.uptime())
+        self.core.access.keep_pace(&self.lists, account.0, self.core.uptime())
     }
 
     /// Whether an account may ask about its orders and assets once more; else how long it waits.
     pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
-        self.trades.pass(account, self.core.uptime())
+        self.core.access.keep_pace(&self.trades, account.0, self.core.uptime())
     }
 
     /// Whether a page may have all of an account's journal read once more; else how long it waits.
     pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
-        self.journal_reads.pass(account, self.core.uptime())
+        self.core.access.keep_pace(&self.journal_reads, account.0, self.core.uptime())
     }
 
     /// Whether an account may ask about topics once more; else how long it waits.
     pub(crate) fn may_converse(&self, account: AccountId) -> Result<(), Duration> {
-        self.community.pass(account, self.core.uptime())
+        self.core.access.keep_pace(&self.community, account.0, self.core.uptime())
+    }
+
+    /// Whether one more guest may come as an account; else how long they wait.
+    pub(crate) fn may_enter_as_guest(&self, account: AccountId) -> Result<(), Duration> {
+        self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
 
     /// The securities that have candles.

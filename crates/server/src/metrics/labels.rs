@@ -120,6 +120,7 @@ label! {
         NotOffered => "not_offered",
         NotFound => "not_found",
         TimedOut => "timed_out",
+        Away => "away",
         Internal => "internal",
     }
 }
@@ -202,6 +203,8 @@ label! {
         PaperLevels => "paper_levels",
         Statements => "statements",
         Uploads => "uploads",
+        Nodes => "nodes",
+        SharedState => "shared_state",
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageEr
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
-    if site.guests.pass(account, site.core.uptime()).is_err() {
+    if site.may_enter_as_guest(account).is_err() {
         return Ok(Vec::new());
     }
     let signed_in = site.core.access.sign_in_guest(account, call.peer.ip(), site.core.machine_now())?;

@@ -5,19 +5,22 @@
 //! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
 //! transaction, and each is on the disk before it is acknowledged.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
 use crate::candles::sql as common_sql;
 use crate::count::small;
+use crate::engine::home::Home;
 use crate::engine::version::VersionReader;
 use crate::engine::{Db, Fault, Row, Sql};
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use connections::{Connections, Held};
+use following::Following;
 use gate::Gate;
 pub use id::AccountId;
 pub(crate) use journal::next_era;
@@ -40,6 +43,11 @@ pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
+pub use shared::{
+    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
+    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
+    SignatureLimits, SignatureOutcome, TimedRequests,
+};
 pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
 pub use topic_rows::{
@@ -51,7 +59,9 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 
 mod audit;
 mod audit_sql;
+mod connections;
 mod expiry;
+mod following;
 mod gate;
 mod id;
 mod journal;
@@ -71,6 +81,8 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod revocation;
+pub(crate) mod sealing_key;
+mod shared;
 mod sign_in_links;
 mod sign_in_links_sql;
 mod sql;
@@ -175,25 +187,31 @@ pub enum Spend {
 /// `accounts.db`, open for reading and writing. Shared between threads: questions do not wait for charges.
 #[derive(Debug)]
 pub struct Accounts {
-    reader: Mutex<Db>,
-    writer: Mutex<Db>,
-    path: PathBuf,
+    connections: Connections,
+    home: Home,
+    following: Following,
+    /// What is shared with other nodes, where there may be some.
+    shared: Option<Arc<Shared>>,
 }
 
 impl Accounts {
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.home.file()
     }
 
     /// A number that rises with every change to an account or a credential, by any process. Usage does not raise it. Reading it
     /// costs a few microseconds, so a server asks before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
+        if let Some(version) = self.following.version() {
+            return Ok(version);
+        }
         self.read().one(common_sql::VERSION, [], |row| row.get(0))
     }
 
     /// A connection for polling [`Accounts::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        VersionReader::open(&self.path)
+        VersionReader::open(&self.home)
     }
 
     /// Every account, oldest first.
@@ -411,9 +429,8 @@ impl Accounts {
         })
     }
 
-    // A panic in a question or a change leaves nothing half done in the connection, so poison is no reason to stop.
-    pub(crate) fn read(&self) -> MutexGuard<'_, Db> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn read(&self) -> Held<'_> {
+        self.connections.read()
     }
 
     fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -439,13 +456,19 @@ impl Accounts {
         gate: Gate<'_>,
         work: impl FnOnce(&Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let db = self.connections.write();
         db.begin_write()?;
         let open = Open { db: &db };
         gate.pass(&db)?;
         let result = work(&db)?;
+        // What this process changes it sees at once, whatever is heard of it.
+        let version = match (gate, self.following.version()) {
+            (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
+            _ => None,
+        };
         db.commit()?;
         std::mem::forget(open);
+        version.into_iter().for_each(|version| self.following.saw(version));
         Ok(result)
     }
 }

@@ -3,11 +3,17 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use market::Timestamp;
 
+use super::connections::Connections;
+use super::following::Following;
+use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
+use crate::engine::home::{self, Home, prepare_on_server};
+use crate::engine::migrate::Owner;
+use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::is_emptied;
 use crate::engine::{Db, Fault, Place, Role, migrate, migrations};
 use crate::{Depth, Part, StoreError};
@@ -24,9 +30,10 @@ const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "ex
 impl Accounts {
     /// Opens the accounts of a store, and creates or migrates them first where that is needed. Damaged ones are refused.
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
-        let Place::Path(dir) = place.into();
-        let accounts = Accounts::open_or(&dir, now, refuse_emptied)?;
-        let is_small = std::fs::metadata(&accounts.path).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
+        let place = place.into();
+        let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
+        let accounts = Accounts::open_or(dir, now, refuse_emptied)?;
+        let is_small = std::fs::metadata(dir.join(FILE)).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
         let found = match is_small {
             true => accounts.check(Depth::Full)?,
             false => accounts.check_counts(&COUNTED)?,
@@ -63,20 +70,67 @@ impl Accounts {
         if found != migrations::known(migrations::ACCOUNTS) {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
-        let reader = Db::open(&path, Role::Reader)?;
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        let connections = Connections::of_file(Db::open(&path, Role::Reader)?, writer);
+        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
+    }
+
+    fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
+        // Somebody waits for most of what is asked here.
+        let home = prepare_on_server(place, home::Part::Accounts, Pace::Quick, now)?;
+        Accounts::of_server(place, home, Role::Writer)
+    }
+
+    fn of_server(place: &Place, home: Home, writes_as: Role) -> Result<Accounts, StoreError> {
+        let (Some(server), Place::Server(address)) = (home.server().cloned(), place) else {
+            return Err(StoreError::Absent { place: place.clone() });
+        };
+        let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
+            .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
+        let durable = server.clone();
+        let pool = Pool(Box::new(move |commit| match commit {
+            Commit::Durable => Db::on_server(&durable, writes_as),
+            Commit::Fleeting => Db::on_server(&fleeting, writes_as),
+        }));
+        let connections = Connections::Server { server, writes_as };
+        Ok(Accounts {
+            connections,
+            home,
+            following: Following::default(),
+            shared: Some(Arc::new(Shared::new(pool))),
+        })
+    }
+
+    /// Whether a store has accounts at all. Looking does not make them.
+    pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
+        let place = place.into();
+        let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
+        match home.server() {
+            None => Ok(home.file().is_some_and(Path::exists)),
+            Some(server) => {
+                home::check(server, Need::Read)?;
+                Ok(home.open(Role::Reader)?.owner()? != Owner::Nobody)
+            }
+        }
     }
 
     /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
     pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
-        let Place::Path(dir) = place.into();
-        let dir = &*dir;
-        let (path, known) = (dir.join(FILE), migrations::known(migrations::ACCOUNTS));
+        let (place, known) = (place.into(), migrations::known(migrations::ACCOUNTS));
+        let Some(dir) = place.path() else {
+            let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
+            home.server().map(|server| home::check(server, Need::Read)).transpose()?;
+            let found = migrate::schema(&home.open(Role::Reader)?, migrations::ACCOUNTS)?;
+            return match found == known {
+                true => Accounts::of_server(&place, home, Role::Onlooker),
+                false => Err(StoreError::Outdated { place, found, known }),
+            };
+        };
+        let path = dir.join(FILE);
         if is_emptied(&path) {
             refuse_emptied(dir)?;
             return Err(StoreError::Outdated { place: path.into(), found: 0, known });
         }
-        let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
+        let reader = Db::open(&path, Role::Onlooker)?;
         let found = migrate::schema(&reader, migrations::ACCOUNTS)?;
         if found == 0 {
             refuse_emptied(dir)?;
@@ -84,17 +138,18 @@ impl Accounts {
         if found != known {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+        let connections = Connections::of_file(reader, Db::open(&path, Role::Onlooker)?);
+        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
     /// should be, and ours.
     pub fn probe(&self) -> Result<(), StoreError> {
-        let db = Db::open(&self.path, Role::Reader)?;
+        let db = self.home.open(Role::Reader)?;
         let (found, known) =
             (migrate::schema(&db, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
         if found != known {
-            return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
+            return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
         db.one(sql::ANY_ACCOUNT, [], |_| Ok(()))
     }

@@ -44,6 +44,7 @@ statements! {
          values ($1, $2, $3, $4, $5, $6)";
     CREDENTIAL_BY_KEY: "read a credential", concat!(select_credential!(), "where app_key = $1");
     CREDENTIAL_BY_TOKEN: "read a credential", concat!(select_credential!(), "where token_hash = $1");
+    ANY_CREDENTIAL: "read a credential", concat!(select_credential!(), "order by app_key limit 1");
     CREDENTIALS_OF: "list the credentials of an account",
         concat!(select_credential!(), "where account_id = $1 order by created_at, app_key");
 

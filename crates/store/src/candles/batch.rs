@@ -5,6 +5,7 @@ use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 use crate::candles::sql;
 use crate::count::signed;
 use crate::engine::Db;
+use crate::engine::lock::WriterLock;
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
 /// What writing a row did.
@@ -20,6 +21,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
+    lock: &'a WriterLock,
     version: Option<i64>,
     state: State,
 }
@@ -50,13 +52,14 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(view: &'a View) -> Batch<'a> {
-        Batch { view, version: None, state: State::Open }
+    pub(crate) fn new(view: &'a View, lock: &'a WriterLock) -> Batch<'a> {
+        Batch { view, lock, version: None, state: State::Open }
     }
 
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
+        self.lock.extend(self.view.db())?;
         self.view.db().commit()?;
         self.state = State::Committed;
         Ok(())

@@ -1,16 +1,17 @@
 use std::io;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::Timestamp;
 
 use crate::candles::sql;
-use crate::engine::sqlite::{JobLock, Lock};
+use crate::engine::home::{self, Home, Part, prepare_on_server};
+use crate::engine::lock::{JobLock, WriterLock};
+use crate::engine::postgres::{Need, Pace};
 use crate::engine::version::{SeenVersion, VersionReader};
-use crate::engine::{Db, Place, Role, migrate, migrations};
-use crate::file_names::CANDLES as FILE;
+use crate::engine::{Place, Role, migrate, migrations};
 use crate::{Batch, ImportState, StoreError, View};
 
 /// What a store is opened for.
@@ -27,8 +28,8 @@ pub enum Access {
 /// A directory that holds the database. Cheap to keep; readers and writers are opened from it.
 #[derive(Clone, Debug)]
 pub struct Store {
-    dir: PathBuf,
-    path: PathBuf,
+    place: Place,
+    home: Home,
     role: Role,
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
@@ -46,23 +47,33 @@ pub struct FileSizes {
 
 impl Store {
     pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
-        let Place::Path(dir) = place.into();
+        let place = place.into();
+        let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let store = Store { path: dir.join(FILE), dir, role, blocks_read: Arc::default() };
+        let store = Store { place, home, role, blocks_read: Arc::default() };
         match access {
-            Access::Read | Access::Look => store.reader().map(drop)?,
+            Access::Read | Access::Look => {
+                store.home.server().map(|server| home::check(server, Need::Read)).transpose()?;
+                store.reader().map(drop)?;
+            }
             Access::Write { now } => store.prepare(now)?,
         }
         Ok(store)
     }
 
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
-    /// The database file of the candles.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The directory that it is, if it is one.
+    pub fn dir(&self) -> Option<&Path> {
+        self.place.path()
+    }
+
+    /// The database file of the candles, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.home.file()
     }
 
     /// The schema that a store must have to be read.
@@ -77,11 +88,12 @@ impl Store {
 
     /// A file that is not there has no bytes.
     pub fn file_sizes(&self) -> FileSizes {
-        let bytes = |name: &str| std::fs::metadata(self.dir.join(name)).map_or(0, |file| file.len());
+        let Some(dir) = self.dir() else { return FileSizes::default() };
+        let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
         let log = |name: &str| bytes(&format!("{name}-wal"));
         FileSizes {
-            candles: bytes(FILE),
-            candles_log: log(FILE),
+            candles: bytes(crate::file_names::CANDLES),
+            candles_log: log(crate::file_names::CANDLES),
             accounts: bytes(crate::file_names::ACCOUNTS),
             accounts_log: log(crate::file_names::ACCOUNTS),
         }
@@ -89,12 +101,10 @@ impl Store {
 
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        if !exists(&self.path)? {
-            return Err(StoreError::Absent { place: (&self.dir).into() });
-        }
-        let db = match Db::open(&self.path, self.role) {
+        self.must_exist()?;
+        let db = match self.home.open(self.role) {
             // The creation of the store was interrupted.
-            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: (&self.dir).into() }),
+            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: self.place.clone() }),
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
@@ -102,9 +112,9 @@ impl Store {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: SeenVersion::default() })
             }
             // The same, a little later.
-            0 => Err(StoreError::Absent { place: (&self.dir).into() }),
+            0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
-                place: (&self.path).into(),
+                place: self.home.place(),
                 found,
                 known: migrations::known(migrations::ALL),
             }),
@@ -119,30 +129,47 @@ impl Store {
 
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
     pub fn writer(&self) -> Result<Writer, StoreError> {
-        if !exists(&self.path)? {
-            return Err(StoreError::Absent { place: (&self.dir).into() });
-        }
-        let lock = Lock::take(&self.dir)?;
-        let db = Db::open(&self.path, Role::Writer)?;
+        self.must_exist()?;
+        let lock = self.lock()?;
+        let db = self.home.open(Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
-            return Err(StoreError::Outdated { place: (&self.path).into(), found, known });
+            return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
-        Ok(Writer { view: View::new(db, self.blocks_read.clone()), _lock: lock })
+        Ok(Writer { view: View::new(db, self.blocks_read.clone()), lock })
     }
 
     /// The right to do background work that changes this store, unless another process has it.
     pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
-        JobLock::try_take(&self.dir)
+        match &self.home {
+            Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
+            Home::Server(server) => JobLock::of_server(server),
+        }
+    }
+
+    fn lock(&self) -> Result<WriterLock, StoreError> {
+        match (&self.home, self.dir()) {
+            (Home::Server(server), _) => WriterLock::of_server(server),
+            (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
+            (Home::File(_), None) => Err(StoreError::Absent { place: self.place.clone() }),
+        }
+    }
+
+    fn must_exist(&self) -> Result<(), StoreError> {
+        match self.home.file().map(exists).transpose()? {
+            Some(false) => Err(StoreError::Absent { place: self.place.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// A connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        VersionReader::open(&self.path)
+        VersionReader::open(&self.home)
     }
 
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.home.server().map(|server| home::check(server, Need::Write)).transpose()?;
         let current = match self.reader() {
             Ok(_) => true,
             Err(StoreError::Absent { .. } | StoreError::Outdated { .. }) => false,
@@ -151,10 +178,12 @@ impl Store {
         if current {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.dir)
-            .map_err(|source| StoreError::io("create the directory", &self.dir, source))?;
-        let _lock = Lock::take(&self.dir)?;
-        migrate::migrate(&Db::open(&self.path, Role::Writer)?, migrations::ALL, now)
+        let Some(dir) = self.dir() else {
+            return prepare_on_server(&self.place, Part::Candles, Pace::Usual, now).map(drop);
+        };
+        std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
+        let _lock = WriterLock::of_directory(dir)?;
+        migrate::migrate(&self.home.open(Role::Writer)?, migrations::ALL, now)
     }
 }
 
@@ -216,7 +245,7 @@ impl Drop for Snapshot<'_> {
 pub struct Writer {
     view: View,
     // After the view: the connection is closed before the lock is given up.
-    _lock: Lock,
+    lock: WriterLock,
 }
 
 impl Drop for Writer {
@@ -231,7 +260,11 @@ impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
         self.view.db().begin_write()?;
-        Ok(Batch::new(&self.view))
+        if let Err(error) = self.lock.fence(self.view.db()) {
+            self.view.db().rollback().ok();
+            return Err(error);
+        }
+        Ok(Batch::new(&self.view, &self.lock))
     }
 }
 

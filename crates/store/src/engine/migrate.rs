@@ -16,7 +16,7 @@ const APPLIED: Sql = Sql {
     postgres: Some("select version, digest, oldest from migration where version > 0 order by version"),
     ..Sql::new("read the migrations", "select version, digest, version from migration order by version")
 };
-const NOTE: Sql = Sql {
+pub(crate) const NOTE: Sql = Sql {
     postgres: Some(
         "insert into migration (version, name, digest, applied_at, oldest) values ($1, $2, $3, $4, $5)",
     ),
@@ -25,6 +25,12 @@ const NOTE: Sql = Sql {
         "insert into migration (version, name, digest, applied_at) select $1, $2, $3, $4 where $5 is not null",
     )
 };
+
+/// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
+/// it refuse the database as a newer one.
+pub(crate) const MOVING: i64 = i64::MAX;
+const MOVED_FROM: Sql =
+    Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +53,10 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
     let mut applied: Vec<(i64, Vec<u8>, i64)> =
         db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let Some(newest) = applied.last().map(|(version, ..)| *version) else { return Ok(0) };
+    if newest == MOVING {
+        let from = db.first(MOVED_FROM, [MOVING], |row| row.get(0))?.unwrap_or_default();
+        return Err(StoreError::HalfMoved { place: place(), from });
+    }
     let (known, dialect) = (known(migrations), db.dialect());
     if applied.iter().any(|(version, _, oldest)| *version > known && *oldest > known) {
         return Err(StoreError::Newer { place: place(), found: newest, known });
@@ -69,6 +79,9 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
 
 /// Brings a database to the newest version, all steps or none.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
+    // What is another program's is refused before anything is written to it.
+    schema(db, migrations)?;
+    db.make_ledger()?;
     db.begin_write()?;
     let done = steps(db, migrations, now).and_then(|()| db.commit());
     if done.is_err() {
@@ -79,7 +92,6 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 }
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    // What is another program's is refused before anything is written to it.
     schema(db, migrations)?;
     db.mark_as_ours()?;
     // Read again, now that no other process can be at it: one may have been quicker.

@@ -14,7 +14,6 @@ pub(crate) struct Migration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-    #[allow(dead_code, reason = "the second engine is not here yet")]
     Postgres,
 }
 

@@ -6,22 +6,29 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::Params;
+pub(crate) use params::{Params, Value};
 pub use place::Place;
+pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
+pub use waiting::without_waiting;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
 use migrations::Dialect;
 
 mod fault;
+pub(crate) mod home;
+mod lease;
+pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
 mod place;
+pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
@@ -29,6 +36,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
+mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -50,6 +58,7 @@ pub(crate) struct Db {
 #[derive(Debug)]
 enum Engine {
     Sqlite(sqlite::Database),
+    Postgres(postgres::Connection),
 }
 
 impl Db {
@@ -58,6 +67,12 @@ impl Db {
         let place = Place::from(path);
         let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
         Ok(Db { place, engine })
+    }
+
+    /// A database on a server. Nothing is connected before the first statement.
+    pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
+        let place = Place::from(server.address());
+        Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
     /// Where it is, for people.
@@ -69,6 +84,7 @@ impl Db {
     pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
+            Engine::Postgres(_) => None,
         }
     }
 
@@ -87,6 +103,7 @@ impl Db {
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
+            Engine::Postgres(_) => Ok(None),
         };
         mark.map_err(self.fail("look for changes"))
     }
@@ -94,6 +111,7 @@ impl Db {
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.engine {
             Engine::Sqlite(_) => Dialect::Sqlite,
+            Engine::Postgres(_) => Dialect::Postgres,
         }
     }
 
@@ -101,14 +119,25 @@ impl Db {
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.owner()),
         };
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Makes it ours, and gives it the ledger of migrations.
+    /// Makes what has to be there before the transaction of a migration can begin.
+    pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
+        let made = match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(connection) => connection.make_ledger(),
+        };
+        made.map_err(self.fail("create the tables"))
+    }
+
+    /// Makes it ours, gives it the ledger of migrations, and lets nobody else migrate before the transaction has ended.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
+            Engine::Postgres(connection) => connection.lock_ledger(),
         };
         marked.map_err(self.fail("mark the database"))
     }
@@ -120,6 +149,7 @@ impl Db {
                 sqlite::seal_check::refuse_broken_seals(database)?;
                 database.detach_seals()
             }
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -127,6 +157,7 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(database) if done => database.seal_all(),
             Engine::Sqlite(database) => database.attach_seals(),
+            Engine::Postgres(_) => Ok(()),
         }
     }
 
@@ -134,6 +165,7 @@ impl Db {
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(false)),
         };
         begun.map_err(self.fail("begin reading"))
     }
@@ -141,6 +173,7 @@ impl Db {
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(true),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(true)),
         };
         begun.map_err(self.fail("begin writing"))
     }
@@ -149,6 +182,7 @@ impl Db {
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let committed = match &self.engine {
             Engine::Sqlite(database) => database.commit(),
+            Engine::Postgres(connection) => connection.commit(),
         };
         committed.map_err(self.fail("commit"))
     }
@@ -156,6 +190,7 @@ impl Db {
     pub(crate) fn rollback(&self) -> Result<(), StoreError> {
         let rolled_back = match &self.engine {
             Engine::Sqlite(database) => database.rollback(),
+            Engine::Postgres(connection) => connection.rollback(),
         };
         rolled_back.map_err(self.fail("roll back"))
     }
@@ -164,6 +199,7 @@ impl Db {
     pub(crate) fn in_transaction(&self) -> bool {
         match &self.engine {
             Engine::Sqlite(database) => database.in_transaction(),
+            Engine::Postgres(connection) => connection.in_transaction(),
         }
     }
 
@@ -171,8 +207,42 @@ impl Db {
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.run(sql.for_postgres(), values))
+            }
         });
         run.map_err(self.fail(sql.what))
+    }
+
+    /// As [`Db::run`], for a statement that was put together.
+    pub(crate) fn run_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+    ) -> Result<usize, StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.run(text, values),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.run(text, values)),
+        };
+        run.map_err(self.fail(what))
+    }
+
+    /// As [`Db::each`], for a statement that was put together.
+    pub(crate) fn each_text(
+        &self,
+        what: &'static str,
+        text: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), StoreError> {
+        let run = match &self.engine {
+            Engine::Sqlite(database) => database.each(text, values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(text, values, &mut read))
+            }
+        };
+        run.map_err(self.fail(what))
     }
 
     /// Hands row after row to `read`, until it breaks.
@@ -184,6 +254,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(sql.for_postgres(), values, &mut read))
+            }
         });
         run.map_err(self.fail(sql.what))
     }
@@ -230,6 +303,7 @@ impl Db {
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.script(text)),
         };
         run.map_err(self.fail(what))
     }
@@ -243,6 +317,7 @@ impl Db {
     ) -> Result<ControlFlow<()>, StoreError> {
         match (&mut self.engine, &from.engine) {
             (Engine::Sqlite(to), Engine::Sqlite(from)) => to.fill_from(what, from, watch),
+            _ => Err(StoreError::unfit("a copy of pages", "only files have pages that can be copied")),
         }
     }
 
@@ -260,6 +335,8 @@ impl Db {
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
+            // A server has checksums of its pages, and lets no row point at nothing.
+            Engine::Postgres(_) => Ok(Vec::new()),
         };
         found.map_err(self.fail("check the pages"))
     }
@@ -284,4 +361,13 @@ impl Db {
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
         move |fault| StoreError::of(what, &self.place, fault)
     }
+}
+
+/// Before anything is sent to a server: a thread that must not wait does not.
+fn may_ask_server() -> Result<(), Fault> {
+    if waiting::may_wait() {
+        return Ok(());
+    }
+    let cause = "a server would have to be asked on a thread that must not wait".into();
+    Err(Fault::Engine(trouble::Trouble { kind: trouble::Kind::Waits, cause }))
 }

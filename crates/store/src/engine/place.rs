@@ -1,13 +1,16 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use super::postgres::{Address, AddressError};
 
 /// Where a store is, or one of its databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A directory with SQLite's files in it, or one of the files.
     Path(PathBuf),
+    /// A database on a PostgreSQL server.
+    Server(Box<Address>),
 }
 
 impl Place {
@@ -15,6 +18,7 @@ impl Place {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) => Some(path),
+            Place::Server(_) => None,
         }
     }
 }
@@ -43,6 +47,12 @@ impl From<&str> for Place {
     }
 }
 
+impl From<&Address> for Place {
+    fn from(address: &Address) -> Place {
+        Place::Server(Box::new(address.clone()))
+    }
+}
+
 impl From<&Place> for Place {
     fn from(place: &Place) -> Place {
         place.clone()
@@ -50,9 +60,12 @@ impl From<&Place> for Place {
 }
 
 impl FromStr for Place {
-    type Err = Infallible;
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Place, Infallible> {
+    fn from_str(text: &str) -> Result<Place, AddressError> {
+        if Address::is_meant(text) {
+            return text.parse().map(|address| Place::Server(Box::new(address)));
+        }
         Ok(Place::Path(text.strip_prefix("sqlite:").unwrap_or(text).into()))
     }
 }
@@ -61,6 +74,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Path(path) => path.display().fmt(f),
+            Place::Server(address) => address.fmt(f),
         }
     }
 }

@@ -1,18 +1,20 @@
 //! What a statement gives: a row whose columns are read by their number.
 
 use super::params::Value;
-use super::{Fault, sqlite};
+use super::{Fault, postgres, sqlite};
 
 /// A row of either engine, for as long as the statement stands on it.
 #[derive(Debug)]
 pub(crate) enum Row<'a> {
     Sqlite(&'a sqlite::Row<'a>),
+    Postgres(&'a postgres::Row),
 }
 
 impl<'a> Row<'a> {
     pub(crate) fn value(&self, column: usize) -> Result<Value<'a>, Fault> {
         match self {
             Row::Sqlite(row) => sqlite::column(row, column),
+            Row::Postgres(row) => postgres::column(row, column),
         }
     }
 

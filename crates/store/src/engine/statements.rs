@@ -1,6 +1,7 @@
 //! What every file of statements has in common: a name for each, and the tests that none of them may do without.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// A statement and what it is for, in the words of an error message.
 #[derive(Clone, Copy, Debug)]
@@ -8,7 +9,6 @@ pub(crate) struct Sql {
     pub(crate) what: &'static str,
     pub(crate) text: &'static str,
     /// What PostgreSQL is told instead, where the text is not for both.
-    #[allow(dead_code, reason = "the second engine is not here yet")]
     pub(crate) postgres: Option<&'static str>,
 }
 
@@ -19,14 +19,24 @@ impl Sql {
     }
 
     /// What PostgreSQL is told. It has no seals of ours, so a view of sealed rows is the table itself.
-    #[allow(dead_code, reason = "the second engine is not here yet")]
-    pub(crate) fn for_postgres(&self) -> Cow<'static, str> {
+    pub(crate) fn for_postgres(&self) -> &'static str {
         match self.postgres {
-            Some(text) => Cow::Borrowed(text),
-            None if self.text.contains("sealed_") => Cow::Owned(self.text.replace("sealed_", "")),
-            None => Cow::Borrowed(self.text),
+            Some(text) => text,
+            None if self.text.contains("sealed_") => without_seals(self.text),
+            None => self.text,
         }
     }
+}
+
+/// The text without the names of views. There are as many as there are statements, and each is made once.
+fn without_seals(text: &'static str) -> &'static str {
+    static MADE: LazyLock<RwLock<HashMap<&'static str, &'static str>>> = LazyLock::new(RwLock::default);
+    if let Some(made) = MADE.read().unwrap_or_else(PoisonError::into_inner).get(text) {
+        return made;
+    }
+    let made: &'static str = text.replace("sealed_", "").leak();
+    MADE.write().unwrap_or_else(PoisonError::into_inner).insert(text, made);
+    made
 }
 
 /// Constants of statements for a schema, and the tests that each of them fits it and means the same to both engines.

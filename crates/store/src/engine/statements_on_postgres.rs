@@ -5,7 +5,7 @@ use super::Sql;
 use super::migrations::{ACCOUNTS, ALL, Migration};
 
 #[path = "../../tests/postgres/harness.rs"]
-mod harness;
+pub(super) mod harness;
 
 /// Types of columns and parameters for which there is a value.
 const TYPES: [&str; 4] = ["bigint", "text", "bytea", "boolean"];

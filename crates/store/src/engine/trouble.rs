@@ -14,6 +14,21 @@ pub(crate) enum Kind {
     Denied,
     Disk,
     Locked,
+    /// What the engine cannot hold.
+    Unfit,
+    /// A server cannot be reached.
+    Away,
+    /// A server is there and does not let us in.
+    Refused,
+    Exhausted,
+    ReadOnlyServer,
+    NoRights,
+    WrongEncoding,
+    TooOldServer,
+    /// The answer to a change was lost.
+    Unknown,
+    /// It would have to be waited for, and this thread must not.
+    Waits,
     Other,
 }
 

@@ -1,7 +1,6 @@
 //! The version of a database, read again only when something has been committed to it.
 
-use std::path::Path;
-
+use super::home::Home;
 use super::{Db, Role};
 use crate::StoreError;
 use crate::candles::sql;
@@ -31,8 +30,8 @@ pub struct VersionReader {
 }
 
 impl VersionReader {
-    pub(crate) fn open(path: &Path) -> Result<VersionReader, StoreError> {
-        Ok(VersionReader { db: Db::open(path, Role::Reader)?, seen: SeenVersion::default() })
+    pub(crate) fn open(home: &Home) -> Result<VersionReader, StoreError> {
+        Ok(VersionReader { db: home.open(Role::Reader)?, seen: SeenVersion::default() })
     }
 
     pub fn version(&mut self) -> Result<i64, StoreError> {

@@ -97,11 +97,6 @@ impl Server {
         }
     }
 
-    /// Where its databases are, for a store: the address up to the name of a database.
-    pub(crate) fn url(&self, database: &str) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
-    }
-
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -148,7 +143,13 @@ pub(crate) struct Place {
 impl Place {
     /// As `--store` takes it.
     pub(crate) fn url(&self) -> String {
-        format!("{}?schema={}", self.server.url(&self.database), self.prefix)
+        self.url_of("postgres", self.server.port, "")
+    }
+
+    /// The same for another user, over another port of this machine, with further parameters: `&pool=1`.
+    pub(crate) fn url_of(&self, user: &str, port: u16, parameters: &str) -> String {
+        let (database, prefix) = (&self.database, &self.prefix);
+        format!("postgres://{user}@127.0.0.1:{port}/{database}?schema={prefix}{parameters}")
     }
 
     pub(crate) fn server(&self) -> &'static Server {

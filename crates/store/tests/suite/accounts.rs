@@ -1,16 +1,15 @@
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
     AccountId, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditNote, Credential, LevelChange,
-    MonthUsage, NewAccountRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow, ReportedOrdersRow,
-    RightRow, Spend, Store, StoreError,
+    MonthUsage, NewAccountRow, OrderReport, Place, RateRow, RecordedLevel, ReportedAssetsRow,
+    ReportedOrdersRow, RightRow, Spend, StoreError,
 };
 
-use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
+use crate::fixture::{Home, NOW, fresh, symbol};
 
 const MONTH: &str = "2025-11";
 
@@ -59,14 +58,14 @@ pub(crate) fn note(at: Timestamp) -> AuditNote<'static> {
     AuditNote { at, actor: "operator", reason: "a test" }
 }
 
-fn open(dir: &Path) -> Accounts {
-    Accounts::open(dir, NOW).unwrap()
+fn open(home: &Home) -> Accounts {
+    Accounts::open(home, NOW).unwrap()
 }
 
 #[test]
 fn an_account_is_found_by_number_name_key_and_token() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     assert!(accounts.is_empty().unwrap());
     let id = add(&accounts, "alice").unwrap();
     let other = add(&accounts, "bob").unwrap();
@@ -91,8 +90,8 @@ fn an_account_is_found_by_number_name_key_and_token() {
 
 #[test]
 fn a_name_is_given_once_and_a_refused_account_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     add(&accounts, "alice").unwrap();
     let version = accounts.version().unwrap();
     let error = add(&accounts, "alice").unwrap_err();
@@ -105,8 +104,8 @@ fn a_name_is_given_once_and_a_refused_account_leaves_nothing() {
 
 #[test]
 fn an_account_is_revoked_once_and_keeps_the_time_of_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     assert!(accounts.revoke(id, &note(Timestamp(5))).unwrap());
     assert!(!accounts.revoke(id, &note(Timestamp(6))).unwrap());
@@ -121,8 +120,8 @@ fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bo
 
 #[test]
 fn terms_are_kept_as_they_were_given() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let other = AccountTerms {
         level: 6,
@@ -143,8 +142,8 @@ fn terms_are_kept_as_they_were_given() {
 
 #[test]
 fn the_version_rises_with_each_change_anyone_makes_and_not_with_usage() {
-    let dir = tempfile::tempdir().unwrap();
-    let (server, other) = (open(dir.path()), open(dir.path()));
+    let home = Home::new();
+    let (server, other) = (open(&home), open(&home));
     let mut last = server.version().unwrap();
     let mut rises = |accounts: &Accounts| {
         let before = std::mem::replace(&mut last, accounts.version().unwrap());
@@ -166,8 +165,8 @@ fn the_version_rises_with_each_change_anyone_makes_and_not_with_usage() {
 
 #[test]
 fn a_security_is_counted_once_a_month() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let (alice, bob) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
     let spend = |id, month, text| accounts.spend(id, month, &symbol(text), 2, (NOW, NOW)).unwrap();
     assert_eq!(spend(alice, MONTH, "700.HK"), Spend::Charged { used: 1 });
@@ -188,14 +187,14 @@ fn a_security_is_counted_once_a_month() {
 
 #[test]
 fn what_was_spent_is_there_after_reopening() {
-    let dir = tempfile::tempdir().unwrap();
+    let home = Home::new();
     let id = {
-        let accounts = open(dir.path());
+        let accounts = open(&home);
         let id = add(&accounts, "alice").unwrap();
         accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
         id
     };
-    let accounts = open(dir.path());
+    let accounts = open(&home);
     assert_eq!(accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap(), Spend::Free);
     assert_eq!(
         accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap(),
@@ -205,8 +204,8 @@ fn what_was_spent_is_there_after_reopening() {
 
 #[test]
 fn an_unknown_account_cannot_spend() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     accounts.spend(AccountId(7), MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap_err();
     // The failed charge left no transaction behind.
     let id = add(&accounts, "alice").unwrap();
@@ -228,16 +227,16 @@ fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: 
 #[test]
 fn threads_on_their_own_and_on_shared_connections_are_granted_exactly_the_quota() {
     const LIMIT: u32 = 40;
-    let dir = tempfile::tempdir().unwrap();
-    let shared = open(dir.path());
+    let home = Home::new();
+    let shared = open(&home);
     let id = add(&shared, "alice").unwrap();
     let start = Barrier::new(6);
     let granted: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6)
             .map(|thread: u32| {
-                let (start, shared, dir) = (&start, &shared, dir.path());
+                let (start, shared, home) = (&start, &shared, &home);
                 scope.spawn(move || {
-                    let own = thread.is_multiple_of(2).then(|| open(dir));
+                    let own = thread.is_multiple_of(2).then(|| open(home));
                     start.wait();
                     // Overlapping ranges: the same symbol is raced for too.
                     spend_many(own.as_ref().unwrap_or(shared), id, 1 + thread * 10, 20, LIMIT)
@@ -254,14 +253,14 @@ fn threads_on_their_own_and_on_shared_connections_are_granted_exactly_the_quota(
 #[test]
 fn processes_are_granted_exactly_the_quota() {
     const LIMIT: usize = 30;
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let children: Vec<_> = [1, 1_000]
         .map(|from: u32| {
             Command::new(std::env::current_exe().unwrap())
                 .args(["--ignored", "--exact", "accounts::a_process_that_spends", "--nocapture"])
-                .env("SPEND_IN", dir.path())
+                .env("SPEND_IN", home.text())
                 .env("SPEND_FROM", from.to_string())
                 .stdout(std::process::Stdio::piped())
                 .spawn()
@@ -283,7 +282,8 @@ fn processes_are_granted_exactly_the_quota() {
 #[test]
 #[ignore = "the other process of the test above"]
 fn a_process_that_spends() {
-    let accounts = open(Path::new(&std::env::var_os("SPEND_IN").unwrap()));
+    let place: Place = std::env::var("SPEND_IN").unwrap().parse().unwrap();
+    let accounts = Accounts::open(&place, NOW).unwrap();
     let from = std::env::var("SPEND_FROM").unwrap().parse().unwrap();
     let id = accounts.account_named("alice").unwrap().unwrap().id;
     println!("granted={}", spend_many(&accounts, id, from, 30, 30));
@@ -291,18 +291,18 @@ fn a_process_that_spends() {
 
 #[test]
 fn accounts_are_created_by_one_of_many_who_open_them_at_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let home = Home::new();
     let start = Barrier::new(6);
     std::thread::scope(|scope| {
         for thread in 0..6 {
-            let (start, dir) = (&start, dir.path());
+            let (start, home) = (&start, &home);
             scope.spawn(move || {
                 start.wait();
-                add(&open(dir), &format!("account {thread}")).unwrap();
+                add(&open(home), &format!("account {thread}")).unwrap();
             });
         }
     });
-    let ids: Vec<i64> = open(dir.path()).accounts().unwrap().iter().map(|row| row.id.0).collect();
+    let ids: Vec<i64> = open(&home).accounts().unwrap().iter().map(|row| row.id.0).collect();
     assert_eq!(ids, [1, 2, 3, 4, 5, 6]);
 }
 
@@ -311,7 +311,7 @@ fn accounts_change_while_an_import_holds_the_writer() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let batch = writer.begin().unwrap();
-    let accounts = open(fresh.dir.path());
+    let accounts = open(&fresh.home);
     let id = add(&accounts, "alice").unwrap();
     accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
     assert!(accounts.revoke(id, &note(NOW)).unwrap());
@@ -319,37 +319,9 @@ fn accounts_change_while_an_import_holds_the_writer() {
 }
 
 #[test]
-fn either_database_is_refused_in_the_place_of_the_other() {
-    let dir = tempfile::tempdir().unwrap();
-    drop(open(dir.path()));
-    std::fs::rename(dir.path().join("accounts.db"), dir.path().join("candles.db")).unwrap();
-    let error = Store::open(dir.path(), store::Access::Read).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
-
-    let fresh = fresh();
-    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
-    std::fs::rename(fresh.store.path(), fresh.dir.path().join("accounts.db")).unwrap();
-    let error = Accounts::open(fresh.dir.path(), NOW).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
-}
-
-#[cfg(unix)]
-#[test]
-fn only_the_owner_may_read_the_files() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
-    add(&accounts, "alice").unwrap();
-    for name in ["accounts.db", "accounts.db-wal"] {
-        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{name}");
-    }
-}
-
-#[test]
 fn rights_are_granted_with_their_times_and_withdrawn() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let rights = || accounts.account(id).unwrap().unwrap().rights;
     assert_eq!(rights(), [right("HK")]);
@@ -369,8 +341,8 @@ fn rights_are_granted_with_their_times_and_withdrawn() {
 
 #[test]
 fn every_change_leaves_a_row_in_the_audit() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
     accounts.grant(id, &right("US"), &note(NOW)).unwrap();
     accounts.withdraw(id, "US", &note(NOW)).unwrap();
@@ -420,8 +392,8 @@ fn day(text: &str) -> market::Date {
 
 #[test]
 fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let rate = |day_text: &str, rate| RateRow { currency: "USD".to_owned(), day: day(day_text), rate };
     accounts.put_rates(&[rate("2025-11-03", 7), rate("2025-11-05", 8)], &note(NOW)).unwrap();
@@ -453,8 +425,8 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
 
 #[test]
 fn orders_of_a_span_are_numbers_and_single_ones_together() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let other = add(&accounts, "bob").unwrap();
     let row = |account, day_text: &str, report| ReportedOrdersRow { account, day: day(day_text), report };
@@ -477,8 +449,8 @@ fn orders_of_a_span_are_numbers_and_single_ones_together() {
 
 #[test]
 fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     let seen = |level| RecordedLevel { level, since: day("2025-11-03") };
     let change = |from, to| LevelChange { account: id, from, to: seen(to), reason: format!("to level {to}") };
@@ -486,9 +458,9 @@ fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
     let written: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let (start, dir, change) = (&start, dir.path(), change(None, 3));
+                let (start, home, change) = (&start, &home, change(None, 3));
                 scope.spawn(move || {
-                    let accounts = open(dir);
+                    let accounts = open(home);
                     start.wait();
                     accounts.record_levels(&[change], NOW, "service").unwrap()
                 })
@@ -514,12 +486,12 @@ fn a_decision_is_about_what_the_transaction_sees_and_writes_nothing_if_it_fails(
             No
         }
     }
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
     std::thread::scope(|scope| {
         for number in 1..=8_u32 {
-            let accounts = open(dir.path());
+            let accounts = open(&home);
             scope.spawn(move || {
                 let more = |terms: AccountTerms| {
                     let connections = terms.connections + number;
@@ -540,8 +512,8 @@ fn a_decision_is_about_what_the_transaction_sees_and_writes_nothing_if_it_fails(
 
 #[test]
 fn old_rows_of_the_audit_are_forgotten_and_that_is_written_down() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     for at in [10, 20, 30] {
         accounts.note(None, "login.refused", &note(Timestamp(at))).unwrap();
     }
@@ -559,8 +531,8 @@ fn old_rows_of_the_audit_are_forgotten_and_that_is_written_down() {
 
 #[test]
 fn an_account_cannot_fill_the_audit_by_what_it_does_itself() {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = open(dir.path());
+    let home = Home::new();
+    let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
     let (mine, theirs) = (format!("account {}", id.0), format!("account {}", other.0));
     let deny = |id, actor: &str, at: i64| {

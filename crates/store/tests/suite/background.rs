@@ -23,7 +23,7 @@ fn one_at_a_time_may_do_the_background_work_of_a_store() {
 #[test]
 fn a_reader_of_versions_sees_what_others_commit() {
     let store = fresh();
-    let accounts = Accounts::open(store.dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(&store.home, NOW).unwrap();
     let (mut candles, mut people) =
         (store.store.version_reader().unwrap(), accounts.version_reader().unwrap());
     let before = (candles.version().unwrap(), people.version().unwrap());
@@ -99,7 +99,7 @@ fn one_of_each(accounts: &Accounts) {
 #[test]
 fn what_has_expired_is_removed_when_it_is_remembered_no_longer() {
     let store = fresh();
-    let accounts = Accounts::open(store.dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(&store.home, NOW).unwrap();
     one_of_each(&accounts);
     let version = accounts.version().unwrap();
     let at = |after_s: i64| Timestamp(NOW.0 + after_s);
@@ -125,7 +125,7 @@ fn what_has_expired_is_removed_when_it_is_remembered_no_longer() {
 #[test]
 fn the_oldest_rows_of_the_audit_go_first_and_that_is_written_down() {
     let store = fresh();
-    let accounts = Accounts::open(store.dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(&store.home, NOW).unwrap();
     for at in [10, 20, 30] {
         accounts.note(None, "login.refused", &note(Timestamp(at))).unwrap();
     }

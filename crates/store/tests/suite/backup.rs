@@ -31,9 +31,9 @@ pub(crate) fn note() -> AuditNote<'static> {
 pub(crate) fn filled() -> (Fresh, Accounts) {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4), block(5, 8)]);
-    let accounts = Accounts::open(fresh.dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(fresh.home.path(), NOW).unwrap();
     add(&accounts, "ann");
-    fs::write(fresh.dir.path().join("secret.key"), [7; 32]).unwrap();
+    fs::write(fresh.home.path().join("secret.key"), [7; 32]).unwrap();
     (fresh, accounts)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn filled() -> (Fresh, Accounts) {
 pub(crate) fn saved() -> (Fresh, Accounts, tempfile::TempDir) {
     let (from, accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
-    backup(from.dir.path(), &dir.path().join("backup")).unwrap();
+    backup(from.home.path(), &dir.path().join("backup")).unwrap();
     (from, accounts, dir)
 }
 
@@ -99,7 +99,7 @@ fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    let manifest = backup(from.dir.path(), &to).unwrap();
+    let manifest = backup(from.home.path(), &to).unwrap();
     assert_eq!(names(&to), ["MANIFEST.json", "accounts.db", "candles.db", "secret.key"]);
     assert_eq!(names(dir.path()), ["backup"], "nothing is left beside it");
     assert_eq!((manifest.format, manifest.chandler.as_str()), (1, "1.2.3"));
@@ -111,7 +111,7 @@ fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
 
     let restored = restore(&to, &back).run(&mut on).unwrap();
     assert_eq!((restored.parts.as_slice(), &restored.kept), (&[Part::Candles, Part::Accounts][..], &None));
-    assert_eq!(content(&back), content(from.dir.path()));
+    assert_eq!(content(&back), content(from.home.path()));
     assert_eq!(fs::read(back.join("secret.key")).unwrap(), [7; 32]);
     let accounts = Accounts::open(&back, NOW).unwrap();
     assert!(accounts.account_named("ann").unwrap().is_some());
@@ -150,7 +150,7 @@ fn a_backup_is_of_one_commit_though_imports_and_accounts_go_on() {
     put(&from.store, &series, &[], &(0..300).map(wide).collect::<Vec<_>>());
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
-    let before = content_of_series(from.dir.path());
+    let before = content_of_series(from.home.path());
     let mut steps = 0;
     // One writer for all of it, as an import has: when it ends it would wait for the copy, to fold in the log.
     let mut writer = from.store.writer().unwrap();
@@ -164,12 +164,12 @@ fn a_backup_is_of_one_commit_though_imports_and_accounts_go_on() {
         }
         ControlFlow::Continue(())
     };
-    let backup = Backup { store: from.dir.path(), to: &to, key: KeyFile::Include, chandler: "1", now: NOW };
+    let backup = Backup { store: from.home.path(), to: &to, key: KeyFile::Include, chandler: "1", now: NOW };
     let manifest = backup.make(&mut watch).unwrap();
     assert!(steps > 2, "{steps}");
     assert_eq!((manifest.counts.blocks, manifest.counts.accounts), (302, 1));
     assert_eq!(content_of_series(&to), before);
-    assert!(content_of_series(from.dir.path()) > before);
+    assert!(content_of_series(from.home.path()) > before);
     let mut reader = Store::open(&to, store::Access::Read).unwrap().reader().unwrap();
     assert!(reader.check(store::Depth::Full, |_, _, _| None).unwrap().is_empty());
 }
@@ -191,7 +191,7 @@ fn a_backup_that_is_stopped_or_fails_leaves_nothing() {
             false => ControlFlow::Continue(()),
         };
         let backup =
-            Backup { store: from.dir.path(), to: &to, key: KeyFile::Include, chandler: "1", now: NOW };
+            Backup { store: from.home.path(), to: &to, key: KeyFile::Include, chandler: "1", now: NOW };
         assert!(matches!(backup.make(&mut watch), Err(BackupError::Stopped)));
         assert_eq!(names(dir.path()), [""; 0]);
     }
@@ -206,8 +206,8 @@ fn a_backup_does_not_leave_out_accounts_that_were_lost() {
     drop(accounts);
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
-    fs::write(from.dir.path().join("accounts.db"), b"").unwrap();
-    let refused = backup(from.dir.path(), &to).unwrap_err();
+    fs::write(from.home.path().join("accounts.db"), b"").unwrap();
+    let refused = backup(from.home.path(), &to).unwrap_err();
     assert!(matches!(refused, BackupError::Store(StoreError::Emptied { .. })), "{refused:?}");
     assert_eq!(names(dir.path()), [""; 0]);
 }
@@ -218,11 +218,11 @@ fn a_folder_that_is_there_is_never_written_to() {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
     fs::create_dir(&to).unwrap();
-    assert!(matches!(backup(from.dir.path(), &to), Err(BackupError::Taken { .. })));
+    assert!(matches!(backup(from.home.path(), &to), Err(BackupError::Taken { .. })));
     assert_eq!(names(&to), [""; 0]);
     fs::remove_dir(&to).unwrap();
     fs::create_dir(dir.path().join("backup.partial")).unwrap();
-    assert!(matches!(backup(from.dir.path(), &to), Err(BackupError::Unfinished { .. })));
+    assert!(matches!(backup(from.home.path(), &to), Err(BackupError::Unfinished { .. })));
     assert_eq!(names(dir.path()), ["backup.partial"], "another may be writing it");
 }
 

@@ -341,22 +341,6 @@ fn what_is_not_a_series_is_refused() {
 }
 
 #[test]
-fn pages_of_replaced_blocks_are_used_again() {
-    let fresh = fresh();
-    let series = minutes("700.HK");
-    let large = |at: i64| NewBlock { bytes: vec![1; 100_000], ..block(at, at) };
-    let mut ids: Vec<i64> =
-        put(&fresh.store, &series, &[], &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
-    let mut sizes = Vec::new();
-    for _ in 0..6 {
-        ids = put(&fresh.store, &series, &ids, &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
-        sizes.push(std::fs::metadata(fresh.store.path()).unwrap().len());
-    }
-    // The first replacements write beside the old blocks before those are free.
-    assert_eq!(sizes[1], sizes[5], "{sizes:?}");
-}
-
-#[test]
 fn the_sums_of_a_store_are_those_of_its_series_and_reads_are_counted() {
     let fresh = fresh();
     assert_eq!(fresh.store.reader().unwrap().view().totals().unwrap(), Totals::default());
@@ -373,6 +357,4 @@ fn the_sums_of_a_store_are_those_of_its_series_and_reads_are_counted() {
         reader.view().block(entry, &mut body).unwrap();
     }
     assert_eq!(fresh.store.blocks_read(), before + 4);
-    let sizes = fresh.store.file_sizes();
-    assert!(sizes.candles > bytes && sizes.accounts == 0, "{sizes:?}");
 }

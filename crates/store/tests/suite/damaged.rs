@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Access, Accounts, Depth, Existing, Finding, Restore, Scope, Store, StoreError};
+use store::{Access, Accounts, Depth, Existing, Finding, MoveError, Restore, Scope, Store, StoreError};
 
 use crate::backup::{add, backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
@@ -57,9 +57,9 @@ fn fill(path: &Path) {
 fn accounts_with_backup() -> (Fresh, tempfile::TempDir) {
     let (from, accounts) = filled();
     drop(accounts);
-    fill(&from.dir.path().join("accounts.db"));
+    fill(&from.home.path().join("accounts.db"));
     let dir = tempfile::tempdir().unwrap();
-    backup(from.dir.path(), &dir.path().join("backup")).unwrap();
+    backup(from.home.path(), &dir.path().join("backup")).unwrap();
     (from, dir)
 }
 
@@ -101,15 +101,15 @@ fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
     type Check = fn(&Path) -> Vec<String>;
     for (file, check) in [("accounts.db", check_accounts as Check), ("candles.db", check_candles)] {
         let (from, _dir) = accounts_with_backup();
-        let path = from.dir.path().join(file);
+        let path = from.home.path().join(file);
         fill(&path);
         let conn = Connection::open(&path).unwrap();
-        let whole = check(from.dir.path());
+        let whole = check(from.home.path());
         let mut all = Vec::new();
         for table in tables(&conn) {
             let told = break_a_seal(&conn, &table);
             all.push(told.clone());
-            let found = check(from.dir.path());
+            let found = check(from.home.path());
             for told in &all {
                 assert!(found.contains(told), "{told}: {found:#?}");
             }
@@ -123,9 +123,9 @@ fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
 #[test]
 fn a_key_that_is_no_text_any_more_is_named_as_far_as_it_can_be() {
     let (from, _dir) = accounts_with_backup();
-    let conn = Connection::open(from.dir.path().join("accounts.db")).unwrap();
+    let conn = Connection::open(from.home.path().join("accounts.db")).unwrap();
     conn.execute_batch("update exchange_rate set currency = cast(x'ff41' as text)").unwrap();
-    let found = check_accounts(from.dir.path());
+    let found = check_accounts(from.home.path());
     assert_eq!(found, ["a row of table exchange_rate is not as it was written: \u{fffd}A x"]);
 }
 
@@ -145,7 +145,7 @@ fn damages(table: &Table) -> Vec<String> {
 #[test]
 fn accounts_are_restored_whatever_is_damaged_in_them() {
     let (from, dir) = accounts_with_backup();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let path = store.join("accounts.db");
     let conn = Connection::open(&path).unwrap();
     conn.execute_batch("pragma foreign_keys = off").unwrap();
@@ -189,7 +189,7 @@ fn what_was_revoked_stays_so_and_numbers_are_given_once_where_the_accounts_are_d
         "delete from sealed_table",
     ] {
         let (from, accounts) = filled();
-        let (store, dir) = (from.dir.path(), tempfile::tempdir().unwrap());
+        let (store, dir) = (from.home.path(), tempfile::tempdir().unwrap());
         let (to, bea) = (dir.path().join("backup"), add(&accounts, "bea"));
         backup(store, &to).unwrap();
         accounts.revoke(bea, &crate::backup::note()).unwrap();
@@ -206,7 +206,7 @@ fn what_was_revoked_stays_so_and_numbers_are_given_once_where_the_accounts_are_d
 #[test]
 fn the_list_of_sealed_tables_is_not_believed() {
     let (from, _dir) = accounts_with_backup();
-    let dir = from.dir.path();
+    let dir = from.home.path();
     let conn = Connection::open(dir.join("accounts.db")).unwrap();
     conn.execute_batch("create temp table kept as select * from sealed_table").unwrap();
     let whole = Accounts::look(dir).unwrap().accounts().unwrap();
@@ -236,7 +236,7 @@ fn the_list_of_sealed_tables_is_not_believed() {
 #[test]
 fn a_row_that_is_missing_is_missed_also_in_accounts_too_many_to_verify_at_every_opening() {
     let (from, _dir) = accounts_with_backup();
-    let (dir, path) = (from.dir.path(), from.dir.path().join("accounts.db"));
+    let (dir, path) = (from.home.path(), from.home.path().join("accounts.db"));
     let conn = Connection::open(&path).unwrap();
     conn.execute_batch(
         "pragma foreign_keys = off;
@@ -267,7 +267,7 @@ fn files(dir: &Path, name: &str) -> [Option<Vec<u8>>; 2] {
 #[test]
 fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
     let fresh = fresh();
-    let dir = fresh.dir.path();
+    let dir = fresh.home.path();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
     let accounts = Accounts::open(dir, NOW).unwrap();
     fs::write(dir.join("secret.key"), [7; 32]).unwrap();
@@ -292,5 +292,20 @@ fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
         assert_eq!(Accounts::open(dir, NOW).is_err(), name == "accounts.db");
         assert!(backup(dir, &dir.join("to")).is_err(), "{name}");
         assert!(files(dir, name) == before, "{name}");
+    }
+}
+
+#[test]
+fn damage_is_not_moved_as_if_it_were_whole() {
+    for change in ["update account set level = 6", "delete from usage where symbol = '5.HK'"] {
+        let (from, accounts) = crate::moving::filled();
+        let id = accounts.account_named("ann").unwrap().unwrap().id;
+        for symbol in ["5.HK", "6.HK"] {
+            accounts.spend(id, "2026-11", &symbol.parse().unwrap(), 9, (NOW, NOW)).unwrap();
+        }
+        from.home.damage("accounts", change);
+        let to = crate::fixture::Home::new();
+        let refused = crate::moving::moving(&(&from.home).into(), &(&to).into()).unwrap_err();
+        assert!(matches!(refused, MoveError::Store(StoreError::Damaged { .. })), "{change}: {refused:?}");
     }
 }

@@ -1,11 +1,16 @@
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use store::{Access, Store, StoreError};
+use store::{Access, Accounts, NewBlock, Store, StoreError};
 
-use crate::fixture::{NOW, block, fresh, minutes, put};
+use crate::accounts::add;
+use crate::fixture::{Fresh, Home, NOW, block, fresh, minutes, put};
 
 const WRITE: Access = Access::Write { now: NOW };
+
+fn candles(fresh: &Fresh) -> PathBuf {
+    fresh.home.path().join("candles.db")
+}
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
@@ -37,13 +42,6 @@ fn writing_creates_the_directories_and_opening_again_changes_nothing() {
         assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap().len(), 1);
     }
     assert!(names(&path).contains(&"candles.db".to_owned()));
-}
-
-#[test]
-fn a_current_store_opens_for_writing_while_another_writes() {
-    let fresh = fresh();
-    let _writer = fresh.store.writer().unwrap();
-    Store::open(fresh.dir.path(), WRITE).unwrap();
 }
 
 #[test]
@@ -82,9 +80,9 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 fn a_corrupted_header_is_an_error() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
-    let mut file = std::fs::OpenOptions::new().write(true).open(fresh.store.path()).unwrap();
+    let mut file = std::fs::OpenOptions::new().write(true).open(candles(&fresh)).unwrap();
     file.write_all(&[0xff; 16]).unwrap();
-    let error = Store::open(fresh.dir.path(), Access::Read).unwrap_err();
+    let error = Store::open(fresh.home.path(), Access::Read).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
 }
 
@@ -92,7 +90,7 @@ fn a_corrupted_header_is_an_error() {
 fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
-    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(fresh.store.path()).unwrap();
+    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(candles(&fresh)).unwrap();
     let mut whole = Vec::new();
     file.read_to_end(&mut whole).unwrap();
     for page in 1..whole.len() / 4_096 {
@@ -108,42 +106,6 @@ fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
 }
 
 #[test]
-fn another_programs_database_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
-    conn.execute_batch("create table theirs (x bigint)").unwrap();
-    drop(conn);
-    for access in [Access::Read, WRITE] {
-        let error = Store::open(dir.path(), access).unwrap_err();
-        assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
-    }
-}
-
-#[test]
-fn a_store_of_a_newer_version_is_refused() {
-    let fresh = fresh();
-    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
-    conn.execute_batch("insert into migration values (900, 'later', x'00', 0)").unwrap();
-    for access in [Access::Read, WRITE] {
-        let error = Store::open(fresh.dir.path(), access).unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 900, known, .. } if known < 900), "{error:?}");
-    }
-    let error = fresh.store.writer().unwrap_err();
-    assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");
-}
-
-#[test]
-fn a_store_that_went_through_another_migration_is_refused() {
-    let fresh = fresh();
-    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
-    conn.execute_batch("update migration set digest = x'00' where version = 1").unwrap();
-    for access in [Access::Read, WRITE] {
-        let error = Store::open(fresh.dir.path(), access).unwrap_err();
-        assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");
-    }
-}
-
-#[test]
 fn a_creation_that_was_cut_short_is_taken_up_again() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("candles.db"), "").unwrap();
@@ -151,4 +113,41 @@ fn a_creation_that_was_cut_short_is_taken_up_again() {
     assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
     let store = Store::open(dir.path(), WRITE).unwrap();
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_may_read_the_files_of_accounts() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
+    add(&accounts, "alice").unwrap();
+    for name in ["accounts.db", "accounts.db-wal"] {
+        let mode = std::fs::metadata(home.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn pages_of_replaced_blocks_are_used_again() {
+    let fresh = fresh();
+    let series = minutes("700.HK");
+    let large = |at: i64| NewBlock { bytes: vec![1; 100_000], ..block(at, at) };
+    let mut ids: Vec<i64> =
+        put(&fresh.store, &series, &[], &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
+    let mut sizes = Vec::new();
+    for _ in 0..6 {
+        ids = put(&fresh.store, &series, &ids, &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
+        sizes.push(std::fs::metadata(candles(&fresh)).unwrap().len());
+    }
+    // The first replacements write beside the old blocks before those are free.
+    assert_eq!(sizes[1], sizes[5], "{sizes:?}");
+}
+
+#[test]
+fn the_files_are_as_large_as_is_told() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[NewBlock { bytes: vec![1; 100_000], ..block(1, 1) }]);
+    let sizes = fresh.store.file_sizes();
+    assert!(sizes.candles > 100_000 && sizes.accounts == 0, "{sizes:?}");
 }

@@ -1,18 +1,20 @@
 use market::{Grain, MarginFactor, Symbol, Timestamp};
 use store::{Access, BlockEntry, Lane, Margin, NewBlock, Series, Store};
 
+pub(crate) use crate::home::{HELD_ON, Home, SEALED};
+
 pub(crate) const NOW: Timestamp = Timestamp(1_763_200_000);
 
-/// A store in a directory of its own, which goes away with it.
+/// A store in a place of its own, which goes away after it.
 pub(crate) struct Fresh {
-    pub(crate) dir: tempfile::TempDir,
     pub(crate) store: Store,
+    pub(crate) home: Home,
 }
 
 pub(crate) fn fresh() -> Fresh {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), Access::Write { now: NOW }).unwrap();
-    Fresh { dir, store }
+    let home = Home::new();
+    let store = Store::open(&home, Access::Write { now: NOW }).unwrap();
+    Fresh { store, home }
 }
 
 pub(crate) fn symbol(text: &str) -> Symbol {

@@ -134,7 +134,7 @@ fn an_interrupted_change_of_a_whole_database_is_undone_by_whoever_reads_it() {
         conn.execute_batch(&format!("create table t{number} (x); delete from block_index")).unwrap();
         conn.execute("insert into t0 values (zeroblob(20000))", []).unwrap();
     }
-    let dir = put_down(&image(fresh.dir.path()));
+    let dir = put_down(&image(fresh.home.path()));
     assert!(fs::metadata(dir.path().join("candles.db-journal")).unwrap().len() > 512);
     let store = Store::open(dir.path(), Access::Read).unwrap();
     assert_eq!(store.reader().unwrap().view().blocks(&minutes("700.HK"), None, None).unwrap().len(), 1);

@@ -4,33 +4,36 @@ use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
-    AccountId, Accounts, AddOutcome, Addition, AuditFilter, Existing, JournalHead, NamedRequest, Restore,
-    Rewind, RewindOutcome, StoreError,
+    AccountId, Accounts, AddOutcome, Addition, AuditFilter, JournalHead, NamedRequest, Rewind, RewindOutcome,
 };
 
 use crate::accounts::{add, note};
-use crate::backup::{backup, on, restore};
-use crate::fixture::{NOW, block, fresh, minutes, put};
+use crate::fixture::{Home, NOW};
 
 const OPENING: Timestamp = Timestamp(1_700_000_000);
 
-fn at(seconds: i64) -> Timestamp {
+pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp(OPENING.0 + seconds)
 }
 
-fn entries(of: &[(i64, &str)]) -> Vec<(Timestamp, String)> {
+pub(crate) fn entries(of: &[(i64, &str)]) -> Vec<(Timestamp, String)> {
     of.iter().map(|(seconds, text)| (at(*seconds), (*text).to_owned())).collect()
 }
 
-fn open() -> (tempfile::TempDir, Accounts, AccountId) {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+pub(crate) fn open() -> (Home, Accounts, AccountId) {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
-    (dir, accounts, ann)
+    (home, accounts, ann)
 }
 
 /// Adds to one journal.
-fn write(accounts: &Accounts, id: AccountId, after: Option<JournalHead>, of: &[(i64, &str)]) -> AddOutcome {
+pub(crate) fn write(
+    accounts: &Accounts,
+    id: AccountId,
+    after: Option<JournalHead>,
+    of: &[(i64, &str)],
+) -> AddOutcome {
     let horizon = at(of.last().map_or(0, |(seconds, _)| *seconds));
     let addition = Addition {
         account: id,
@@ -44,14 +47,14 @@ fn write(accounts: &Accounts, id: AccountId, after: Option<JournalHead>, of: &[(
     accounts.add_to_journals(&[addition]).unwrap()[0]
 }
 
-fn added(outcome: AddOutcome) -> JournalHead {
+pub(crate) fn added(outcome: AddOutcome) -> JournalHead {
     match outcome {
         AddOutcome::Added(head) => head,
         AddOutcome::Stale => panic!("the journal had changed"),
     }
 }
 
-fn texts(accounts: &Accounts, id: AccountId) -> String {
+pub(crate) fn texts(accounts: &Accounts, id: AccountId) -> String {
     let all = accounts.journal_entries(id, 0).unwrap();
     all.iter().map(|entry| format!("{} {}", entry.number, entry.text)).collect::<Vec<_>>().join(", ")
 }
@@ -172,39 +175,16 @@ fn an_addition_follows_from_a_head_in_every_part_of_it() {
 }
 
 #[test]
-fn a_head_that_is_not_whole_is_damage_and_no_other_past() {
-    for damage in ["revision = 7", "wake = 1", "seal = 0"] {
-        let (dir, accounts, ann) = open();
-        let head = added(write(&accounts, ann, None, &[(0, "a")]));
-        let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
-        assert_eq!(conn.execute(&format!("update journal_head set {damage}"), []).unwrap(), 1);
-        drop(conn);
-        let addition = Addition {
-            account: ann,
-            after: Some(head),
-            entries: &entries(&[(1, "b")]),
-            horizon: at(1),
-            wake: None,
-            request: None,
-            audit: None,
-        };
-        let error = accounts.add_to_journals(&[addition]).unwrap_err();
-        assert!(matches!(error, StoreError::Damaged { .. }), "{damage}: {error:?}");
-        assert_eq!(texts(&accounts, ann), "1 a");
-    }
-}
-
-#[test]
 fn of_many_that_add_at_once_each_is_there_once_and_none_is_lost() {
-    let (dir, accounts, ann) = open();
+    let (home, accounts, ann) = open();
     drop(accounts);
     let (writers, each) = (4, 25);
     let barrier = Barrier::new(writers);
     std::thread::scope(|scope| {
         for writer in 0..writers {
-            let (barrier, dir) = (&barrier, dir.path());
+            let (barrier, home) = (&barrier, &home);
             scope.spawn(move || {
-                let accounts = Accounts::open(dir, NOW).unwrap();
+                let accounts = Accounts::open(home, NOW).unwrap();
                 barrier.wait();
                 for number in 0..each {
                     let text = format!("{writer}.{number}");
@@ -218,7 +198,7 @@ fn of_many_that_add_at_once_each_is_there_once_and_none_is_lost() {
             });
         }
     });
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let mut all: Vec<String> =
         accounts.journal_entries(ann, 0).unwrap().into_iter().map(|entry| entry.text).collect();
     all.sort();
@@ -299,31 +279,4 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
     let told = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
     assert_eq!(told[0].event, "paper.rewound");
-}
-
-#[test]
-fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
-    let fresh = fresh();
-    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
-    let dir = fresh.dir.path();
-    let accounts = Accounts::open(dir, NOW).unwrap();
-    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
-    let ann = add(&accounts, "ann").unwrap();
-    let mut head = added(write(&accounts, ann, None, &[(0, "a")]));
-    let elsewhere = tempfile::tempdir().unwrap();
-    let to = elsewhere.path().join("backup");
-    backup(dir, &to).unwrap();
-    let mut seen = vec![head.revision];
-    for text in ["b", "c"] {
-        head = added(write(&accounts, ann, Some(head), &[(1, text)]));
-        seen.push(head.revision);
-        let again = Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) };
-        again.run(&mut on).unwrap();
-        head = accounts.journal_head(ann).unwrap().unwrap();
-        assert_eq!(texts(&accounts, ann), "1 a");
-        seen.push(head.revision);
-    }
-    let mut unique = seen.clone();
-    unique.dedup();
-    assert!(seen.is_sorted() && unique == seen, "{seen:?}");
 }

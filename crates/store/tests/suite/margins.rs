@@ -1,6 +1,5 @@
-use store::{Change, Depth};
+use store::Change;
 
-use crate::backup::{backup, filled, on, restore};
 use crate::fixture::{fresh, margin, symbol};
 
 #[test]
@@ -53,22 +52,4 @@ fn factors_of_an_abandoned_batch_are_not_there() {
     drop(batch);
     assert_eq!(writer.begin().unwrap().margin(&symbol("700.HK")).unwrap(), None);
     assert_eq!(writer.begin().unwrap().margins().unwrap(), []);
-}
-
-#[test]
-fn factors_survive_backup_and_restore() {
-    let (fresh, _accounts) = filled();
-    let mut writer = fresh.store.writer().unwrap();
-    let mut batch = writer.begin().unwrap();
-    let given = margin("700.HK", "0.35", "0.3", "0.25");
-    batch.put_margin(&given).unwrap();
-    batch.commit().unwrap();
-    drop(writer);
-    let dir = tempfile::tempdir().unwrap();
-    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    backup(fresh.dir.path(), &to).unwrap();
-    restore(&to, &back).run(&mut on).unwrap();
-    let mut reader = store::Store::open(&back, store::Access::Read).unwrap().reader().unwrap();
-    assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), []);
-    assert_eq!(reader.snapshot().unwrap().margins().unwrap(), [given]);
 }

@@ -6,14 +6,14 @@ use store::{
 };
 
 use crate::accounts::{add, note};
-use crate::fixture::NOW;
+use crate::fixture::{Home, NOW};
 
 const LATER: Timestamp = Timestamp(NOW.0 + 60);
 
-fn fresh() -> (tempfile::TempDir, Accounts) {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
-    (dir, accounts)
+fn fresh() -> (Home, Accounts) {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
+    (home, accounts)
 }
 
 fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {

@@ -4,7 +4,7 @@ use market::Timestamp;
 use store::{AccountId, Accounts, AuditFilter, LinkOutcome, NewLink};
 
 use crate::accounts::{add, note};
-use crate::fixture::NOW;
+use crate::fixture::{Home, NOW};
 
 const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
 
@@ -17,10 +17,10 @@ fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {
     accounts.audit(&filter).unwrap().into_iter().rev().skip(1).map(|row| row.event).collect()
 }
 
-fn fresh() -> (tempfile::TempDir, Accounts) {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
-    (dir, accounts)
+fn fresh() -> (Home, Accounts) {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
+    (home, accounts)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_password_that_was_changed_meanwhile_lets_nobody_in() {
 
 #[test]
 fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
-    let (dir, accounts) = fresh();
+    let (home, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
     for number in 0..23_u8 {
@@ -101,14 +101,12 @@ fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
     let other = account(&accounts, "bob");
     accounts.set_password(other, Some("hash"), &note(NOW)).unwrap();
     accounts.begin_browser((other, "hash"), &[99; 32], Timestamp(LATER.0 + 9), &note(LATER)).unwrap();
-    let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
-    let left: i64 = conn.query_row("select count(*) from browser_session", [], |row| row.get(0)).unwrap();
-    assert_eq!(left, 1);
+    assert_eq!(home.number("accounts", "select count(*) from browser_session"), 1);
 }
 
 #[test]
 fn a_one_time_link_signs_in_once_at_its_server_until_it_expires() {
-    let (dir, accounts) = fresh();
+    let (home, accounts) = fresh();
     let id = account(&accounts, "ann");
     let link = |mark: u8| NewLink {
         hash: [mark; 32],
@@ -142,9 +140,7 @@ fn a_one_time_link_signs_in_once_at_its_server_until_it_expires() {
     accounts.revoke(id, &note(NOW)).unwrap();
     assert_eq!(open(2, "here", 3, NOW), LinkOutcome::Unknown);
     // It is told for a day that a link came late; then the link is forgotten.
-    let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
-    let left =
-        || conn.query_row("select count(*) from sign_in_link", [], |row| row.get::<_, i64>(0)).unwrap();
+    let left = || home.number("accounts", "select count(*) from sign_in_link");
     let day_after = Timestamp(LATER.0 + 86_400);
     accounts.remove_expired(Timestamp(day_after.0 - 1)).unwrap();
     assert_eq!(left(), 3);

@@ -14,7 +14,7 @@ use crate::fixture::{NOW, block, fresh, minutes, put, spans};
 #[test]
 fn a_store_that_is_there_is_replaced_only_on_request_and_kept() {
     let (from, accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let old = content(store);
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     let bea = add(&accounts, "bea");
@@ -45,7 +45,7 @@ fn a_store_that_is_there_is_replaced_only_on_request_and_kept() {
 #[test]
 fn whoever_reads_sees_the_old_state_to_its_end_and_then_the_new_one() {
     let (from, _accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     let (mut one, mut other) = (from.store.reader().unwrap(), from.store.reader().unwrap());
     let version = other.version().unwrap();
@@ -62,7 +62,7 @@ fn whoever_reads_sees_the_old_state_to_its_end_and_then_the_new_one() {
 #[test]
 fn versions_rise_and_numbers_are_given_once_whatever_is_restored() {
     let (from, accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let series = minutes("700.HK");
     let (mut reader, mut versions, mut blocks, mut people) =
         (from.store.reader().unwrap(), Vec::new(), Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ fn versions_rise_and_numbers_are_given_once_whatever_is_restored() {
 #[test]
 fn an_account_that_was_revoked_since_stays_so_and_ended_sessions_stay_ended() {
     let (from, accounts) = filled();
-    let store = from.dir.path();
+    let store = from.home.path();
     let bea = add(&accounts, "bea");
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
@@ -104,7 +104,7 @@ fn an_account_that_was_revoked_since_stays_so_and_ended_sessions_stay_ended() {
 #[test]
 fn a_number_that_two_histories_gave_to_two_accounts_ends_the_sessions_of_both() {
     let (from, accounts) = filled();
-    let store = from.dir.path();
+    let store = from.home.path();
     let dir = tempfile::tempdir().unwrap();
     let (common, other, diverged) =
         (dir.path().join("common"), dir.path().join("other"), dir.path().join("diverged"));
@@ -121,7 +121,7 @@ fn a_number_that_two_histories_gave_to_two_accounts_ends_the_sessions_of_both() 
 #[test]
 fn one_half_can_be_restored_alone() {
     let (from, accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let old = content(store);
     let (bea, series) = (add(&accounts, "bea"), minutes("5.HK"));
     put(&from.store, &series, &[], &[block(1, 1)]);
@@ -148,7 +148,7 @@ fn the_key_may_be_kept_elsewhere_and_must_be_the_right_one() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    let made = Backup { store: from.dir.path(), to: &to, key: KeyFile::LeaveOut, chandler: "1", now: NOW };
+    let made = Backup { store: from.home.path(), to: &to, key: KeyFile::LeaveOut, chandler: "1", now: NOW };
     let manifest = made.make(&mut on).unwrap();
     assert!(manifest.file(Part::Key).is_none() && !to.join("secret.key").exists());
     assert!(matches!(restore(&to, &back).run(&mut on), Err(BackupError::NoKey)));
@@ -162,9 +162,9 @@ fn the_key_may_be_kept_elsewhere_and_must_be_the_right_one() {
     assert_eq!(fs::read(back.join("secret.key")).unwrap(), [7; 32]);
 
     // In place, the key that is there must be the one.
-    replace(&to, from.dir.path()).unwrap();
-    fs::write(from.dir.path().join("secret.key"), [8; 32]).unwrap();
-    assert!(matches!(replace(&to, from.dir.path()), Err(BackupError::OtherKey { .. })));
+    replace(&to, from.home.path()).unwrap();
+    fs::write(from.home.path().join("secret.key"), [8; 32]).unwrap();
+    assert!(matches!(replace(&to, from.home.path()), Err(BackupError::OtherKey { .. })));
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn a_store_without_accounts_has_a_backup_without_them() {
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    backup(fresh.dir.path(), &to).unwrap();
+    backup(fresh.home.path(), &to).unwrap();
     assert_eq!(names(&to), ["MANIFEST.json", "candles.db"]);
     restore(&to, &back).run(&mut on).unwrap();
-    assert_eq!(content(&back), content(fresh.dir.path()));
+    assert_eq!(content(&back), content(fresh.home.path()));
     let other = dir.path().join("other");
     let accounts = Restore { scope: Scope::Accounts, ..restore(&to, &other) };
     assert!(matches!(accounts.run(&mut on), Err(BackupError::Lacks { part: Part::Accounts, .. })));
@@ -186,17 +186,17 @@ fn a_store_without_accounts_has_a_backup_without_them() {
 fn a_restore_waits_for_no_import_and_disturbs_none() {
     let (from, _accounts, dir) = saved();
     let to = dir.path().join("backup");
-    let old = content(from.dir.path());
+    let old = content(from.home.path());
     let _writer = from.store.writer().unwrap();
-    let busy = replace(&to, from.dir.path()).unwrap_err();
+    let busy = replace(&to, from.home.path()).unwrap_err();
     assert!(matches!(busy, BackupError::Store(StoreError::Busy { .. })), "{busy:?}");
-    assert_eq!(content(from.dir.path()), old);
+    assert_eq!(content(from.home.path()), old);
 }
 
 #[test]
 fn a_restore_that_is_stopped_leaves_the_store_as_it_was() {
     let (from, accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     add(&accounts, "bea");
     let new = content(store);
@@ -229,7 +229,7 @@ fn a_log_without_its_database_is_not_taken_for_a_part_of_the_restored_one() {
 #[test]
 fn a_store_that_cannot_be_read_is_not_replaced_in_place() {
     let (from, accounts, dir) = saved();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     drop(accounts);
     fs::write(store.join("candles.db"), [0x55; 20_000]).unwrap();
     let error = replace(&to, store).unwrap_err();
@@ -281,8 +281,8 @@ fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
 
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    backup(from.dir.path(), &to).unwrap();
-    replace(&to, from.dir.path()).unwrap();
+    backup(from.home.path(), &to).unwrap();
+    replace(&to, from.home.path()).unwrap();
     restore(&to, &back).run(&mut on).unwrap();
     for accounts in [accounts, Accounts::open(&back, NOW).unwrap()] {
         assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());

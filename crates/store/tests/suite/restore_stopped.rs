@@ -29,7 +29,7 @@ fn lasting(dir: &Path) -> Vec<String> {
 #[test]
 fn a_stop_at_any_moment_before_the_candles_are_live_leaves_the_store_as_it_was() {
     let (from, accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
     let mut stages = Vec::new();
     for moment in 0.. {
@@ -73,7 +73,7 @@ fn a_stop_just_before_going_live_leaves_an_empty_folder_empty() {
 #[test]
 fn what_is_prepared_can_be_looked_at_and_goes_away_if_nothing_comes_of_it() {
     let (from, _accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
     let prepared = Restore { existing: Existing::Replace, ..restore(&to, store) }.prepare(&mut on).unwrap();
     assert_eq!(content(prepared.dir()), content(&to));
@@ -87,7 +87,7 @@ fn what_is_prepared_can_be_looked_at_and_goes_away_if_nothing_comes_of_it() {
 #[test]
 fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() {
     let (from, accounts) = filled();
-    let store = from.dir.path();
+    let store = from.home.path();
     let candles = content(store);
     drop(accounts);
     let old = rusqlite::Connection::open(store.join("candles.db")).unwrap();
@@ -126,7 +126,7 @@ fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() 
 #[test]
 fn a_restore_that_fails_between_the_two_databases_says_so_and_is_completed_by_another() {
     let (from, accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     // Takes the accounts away just before the candles go live, so that theirs is the transaction that fails.
     let mut watch = |progress: Progress| {
         if progress.stage == Stage::Replace {
@@ -158,7 +158,7 @@ fn a_restore_that_fails_between_the_two_databases_says_so_and_is_completed_by_an
 #[test]
 fn what_was_live_when_a_restore_was_killed_between_the_two_databases_is_completed_by_another() {
     let (from, accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     // The same files as after a kill at that moment: candles live, accounts not, and all that had been prepared.
     let candles = Restore { scope: Scope::Candles, existing: Existing::Replace, ..restore(&to, store) };
     candles.run(&mut on).unwrap();
@@ -176,7 +176,7 @@ fn a_backup_is_never_taken_for_a_store() {
     let to = dir.path().join("backup");
     let manifest = Manifest::read(&to).unwrap();
     let other = dir.path().join("other");
-    backup(from.dir.path(), &other).unwrap();
+    backup(from.home.path(), &other).unwrap();
     let mut targets = vec![to.clone(), to.join("."), dir.path().join("other/../backup"), other];
     #[cfg(unix)]
     {
@@ -197,19 +197,19 @@ fn a_backup_is_never_taken_for_a_store() {
 fn a_separator_at_the_end_of_a_name_changes_nothing() {
     let (from, _accounts, dir) = gone_on();
     for name in ["one/", "two//", "three/."] {
-        backup(from.dir.path(), &dir.path().join(name)).unwrap();
+        backup(from.home.path(), &dir.path().join(name)).unwrap();
     }
     assert_eq!(names(dir.path()), ["backup", "one", "three", "two"]);
-    let taken = backup(from.dir.path(), &dir.path().join("one/")).unwrap_err();
+    let taken = backup(from.home.path(), &dir.path().join("one/")).unwrap_err();
     assert!(matches!(taken, BackupError::Taken { .. }), "{taken:?}");
-    let above = backup(from.dir.path(), &dir.path().join("one/..")).unwrap_err();
+    let above = backup(from.home.path(), &dir.path().join("one/..")).unwrap_err();
     assert!(matches!(above, BackupError::Taken { .. }), "{above:?}");
 }
 
 #[test]
 fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_files() {
     let (from, _accounts) = filled();
-    let store = from.dir.path();
+    let store = from.home.path();
     let there = lasting(store);
     for name in [
         "candles.db-journal",
@@ -251,7 +251,7 @@ fn whatever_is_left_of_any_database_is_found_before_the_first_is_put_in_its_plac
 #[test]
 fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
     let (from, _accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (left, others) = ("before-restore-20251115T094640Z.partial", ["mine.partial", "before-restore-mine"]);
     for name in others.iter().chain([&left]) {
         fs::create_dir(store.join(name)).unwrap();
@@ -270,7 +270,7 @@ fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
 #[test]
 fn two_restores_within_a_second_keep_what_each_has_replaced() {
     let (from, _accounts, dir) = gone_on();
-    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
     let kept: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().kept.unwrap()).collect();
     assert!(kept[0] != kept[1] && kept[1] != kept[2] && kept[0] != kept[2], "{kept:?}");
     assert!(content(&kept[0]).contains("5.HK") && !content(&kept[1]).contains("5.HK"));

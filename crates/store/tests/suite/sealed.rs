@@ -8,9 +8,10 @@ use market::adjust::Amount;
 use market::{Action, Grain, SecurityKind, Timestamp};
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Depth, Lane, Security, Series, Store, StoreError, StoredAction};
+use store::{Addition, Depth, Lane, Security, Series, Store, StoreError, StoredAction};
 
 use crate::fixture::{Fresh, block, fresh, margin, minutes, put, symbol};
+use crate::journals;
 
 fn days(text: &str) -> Series {
     Series { grain: Grain::Day, ..minutes(text) }
@@ -216,7 +217,7 @@ fn tamperings(conn: &Connection) -> Vec<String> {
 #[test]
 fn no_statement_of_a_strangers_changes_an_answer() {
     let fresh = filled();
-    let expected = answer(fresh.dir.path()).unwrap();
+    let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
     let conn = Connection::open(fresh.store.path()).unwrap();
     let before = dump(&conn);
@@ -272,7 +273,7 @@ pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
 #[test]
 fn no_flipped_bit_changes_an_answer() {
     let fresh = filled();
-    let expected = answer(fresh.dir.path()).unwrap();
+    let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
     let mut refused = 0;
     for (at, bit) in bits(&copy.bytes, 500) {
@@ -317,4 +318,25 @@ fn any_tool_can_read_and_write_the_file() {
         })
         .unwrap();
     assert_eq!(left, 0, "nothing in the file needs a function of ours");
+}
+
+#[test]
+fn a_head_of_a_journal_that_is_not_whole_is_damage_and_no_other_past() {
+    for damage in ["revision = 7", "wake = 1", "seal = 0"] {
+        let (home, accounts, ann) = journals::open();
+        let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a")]));
+        home.damage("accounts", &format!("update journal_head set {damage}"));
+        let addition = Addition {
+            account: ann,
+            after: Some(head),
+            entries: &journals::entries(&[(1, "b")]),
+            horizon: journals::at(1),
+            wake: None,
+            request: None,
+            audit: None,
+        };
+        let error = accounts.add_to_journals(&[addition]).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{damage}: {error:?}");
+        assert_eq!(journals::texts(&accounts, ann), "1 a");
+    }
 }

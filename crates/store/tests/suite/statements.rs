@@ -2,13 +2,12 @@
 
 use market::{Date, Timestamp};
 use store::{
-    AccountId, Accounts, AddOutcome, Addition, Existing, JournalHead, NewStatement, Restore, Rewind,
-    RewindOutcome, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery,
+    AccountId, Accounts, AddOutcome, Addition, JournalHead, NewStatement, Rewind, RewindOutcome,
+    STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery,
 };
 
 use crate::accounts::{add, note};
-use crate::backup::{backup, on, restore};
-use crate::fixture::{NOW, block, fresh, minutes, put};
+use crate::fixture::{Home, NOW};
 
 const DAILY: u8 = 1;
 const DAY_S: i64 = 86_400;
@@ -18,7 +17,7 @@ fn date(day: i64) -> Date {
 }
 
 /// When the statement of a day is made: some second of the next.
-fn made_at(day: i64) -> Timestamp {
+pub(crate) fn made_at(day: i64) -> Timestamp {
     Timestamp(1_000_000 + day * DAY_S)
 }
 
@@ -27,16 +26,16 @@ fn statement(day: i64) -> NewStatement {
     NewStatement { key, made_at: made_at(day), document: format!("of {day}").into_bytes() }
 }
 
-fn listed(accounts: &Accounts, id: AccountId, query: StatementQuery) -> Vec<String> {
+pub(crate) fn listed(accounts: &Accounts, id: AccountId, query: StatementQuery) -> Vec<String> {
     accounts.statements(id, &query).unwrap().iter().map(|(date, _)| date.to_string()).collect()
 }
 
-fn all() -> StatementQuery {
+pub(crate) fn all() -> StatementQuery {
     let from = "0000-01-01".parse().unwrap();
     StatementQuery { kind: DAILY, from, made_by: Timestamp(i64::MAX), skip: 0, limit: 100 }
 }
 
-fn journal(accounts: &Accounts, id: AccountId, horizon: Timestamp) -> JournalHead {
+pub(crate) fn journal(accounts: &Accounts, id: AccountId, horizon: Timestamp) -> JournalHead {
     let entries = [(Timestamp(5), "a".to_owned()), (horizon, "b".to_owned())];
     let addition = Addition {
         account: id,
@@ -52,15 +51,15 @@ fn journal(accounts: &Accounts, id: AccountId, horizon: Timestamp) -> JournalHea
     *head
 }
 
-fn open() -> (tempfile::TempDir, Accounts, AccountId, JournalHead) {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+fn open() -> (Home, Accounts, AccountId, JournalHead) {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
     let head = journal(&accounts, ann, made_at(20));
-    (dir, accounts, ann, head)
+    (home, accounts, ann, head)
 }
 
-fn put_days(
+pub(crate) fn put_days(
     accounts: &Accounts,
     account: AccountId,
     of: JournalHead,
@@ -118,25 +117,4 @@ fn a_rewind_takes_the_statements_that_were_made_after_it() {
     // What was made of the part that is gone comes too late, and what follows from the rest does not.
     assert!(!put_days(&accounts, ann, head, Some(18), &[19]));
     assert!(put_days(&accounts, ann, now, Some(18), &[19]));
-}
-
-#[test]
-fn a_backup_has_the_statements() {
-    let fresh = fresh();
-    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
-    let dir = fresh.dir.path();
-    let accounts = Accounts::open(dir, NOW).unwrap();
-    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
-    let ann = add(&accounts, "ann").unwrap();
-    let head = journal(&accounts, ann, made_at(20));
-    put_days(&accounts, ann, head, None, &[17]);
-    let elsewhere = tempfile::tempdir().unwrap();
-    let to = elsewhere.path().join("backup");
-    backup(dir, &to).unwrap();
-    put_days(&accounts, ann, head, Some(17), &[18]);
-    Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) }.run(&mut on).unwrap();
-    assert_eq!(listed(&accounts, ann, all()), ["2026-03-17"]);
-    let now = accounts.journal_head(ann).unwrap().unwrap();
-    assert!(!put_days(&accounts, ann, head, Some(17), &[18]), "the journal of before is gone");
-    assert!(put_days(&accounts, ann, now, Some(17), &[18]));
 }

@@ -1,18 +1,16 @@
-//! Topics and replies: numbered together, read by everybody unless they are hidden, and kept by a backup.
+//! Topics and replies: numbered together, read by everybody unless they are hidden.
 
 use std::sync::Barrier;
 use std::thread;
 
 use market::Timestamp;
 use store::{
-    AccountId, Accounts, AuditFilter, Existing, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId,
-    ReplyOrder, ReplyOutcome, ReplyRow, Restore, StoreError, TopicId, TopicList, TopicRow, TopicTarget,
-    VisibilityOutcome,
+    AccountId, Accounts, AuditFilter, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder,
+    ReplyOutcome, ReplyRow, StoreError, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,
 };
 
 use crate::accounts::{add, note};
-use crate::backup::{backup, on, restore};
-use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
+use crate::fixture::{Home, NOW, symbol};
 
 const ALL: PageOf = PageOf { limit: 100, offset: 0 };
 
@@ -21,20 +19,26 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 struct Hall {
-    dir: tempfile::TempDir,
+    home: Home,
     accounts: Accounts,
     ann: AccountId,
     bo: AccountId,
 }
 
 fn hall() -> Hall {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let [ann, bo] = ["ann", "bo"].map(|name| add(&accounts, name).unwrap());
-    Hall { dir, accounts, ann, bo }
+    Hall { home, accounts, ann, bo }
 }
 
-fn write(accounts: &Accounts, author: AccountId, title: &str, tickers: &[&str], seconds: i64) -> TopicRow {
+pub(crate) fn write(
+    accounts: &Accounts,
+    author: AccountId,
+    title: &str,
+    tickers: &[&str],
+    seconds: i64,
+) -> TopicRow {
     let new = NewTopic {
         author,
         kind: if title.is_empty() { "post" } else { "article" },
@@ -48,12 +52,17 @@ fn write(accounts: &Accounts, author: AccountId, title: &str, tickers: &[&str], 
     accounts.add_topic(&new, |_| Ok::<_, StoreError>(())).unwrap()
 }
 
-fn answer(accounts: &Accounts, author: AccountId, topic: TopicId, to: Option<ReplyId>) -> ReplyOutcome {
+pub(crate) fn answer(
+    accounts: &Accounts,
+    author: AccountId,
+    topic: TopicId,
+    to: Option<ReplyId>,
+) -> ReplyOutcome {
     let new = NewReply { author, topic, reply_to: to, body: "agreed", at: at(9) };
     accounts.add_reply(&new, 5, |_| Ok::<_, StoreError>(())).unwrap()
 }
 
-fn added(outcome: ReplyOutcome) -> ReplyRow {
+pub(crate) fn added(outcome: ReplyOutcome) -> ReplyRow {
     match outcome {
         ReplyOutcome::Added(reply) => reply,
         other => panic!("{other:?}"),
@@ -124,11 +133,11 @@ fn whoever_decides_sees_what_was_written_before_and_a_refusal_writes_nothing() {
 
 #[test]
 fn of_two_who_write_at_once_the_second_sees_the_first() {
-    let Hall { dir, accounts, ann, .. } = &hall();
+    let Hall { home, accounts, ann, .. } = &hall();
     let start = Barrier::new(2);
     let attempt = || {
         // Another process has a connection of its own.
-        let accounts = Accounts::open(dir.path(), NOW).unwrap();
+        let accounts = Accounts::open(home, NOW).unwrap();
         let new = NewTopic {
             author: *ann,
             kind: "post",
@@ -250,25 +259,4 @@ fn what_is_hidden_is_there_for_its_author_alone_until_it_is_restored() {
             ("reply.hidden", Some(*bo), "reply 3: a test"),
         ]
     );
-}
-
-#[test]
-fn a_backup_has_the_topics_and_no_number_is_given_out_twice() {
-    let fresh = fresh();
-    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
-    let dir = fresh.dir.path();
-    let accounts = Accounts::open(dir, NOW).unwrap();
-    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
-    let ann = add(&accounts, "ann").unwrap();
-    let kept = write(&accounts, ann, "Kept", &["700.HK"], 0);
-    let reply = added(answer(&accounts, ann, kept.id, None));
-    let elsewhere = tempfile::tempdir().unwrap();
-    let to = elsewhere.path().join("backup");
-    backup(dir, &to).unwrap();
-    let lost = write(&accounts, ann, "Lost", &["700.HK"], 5);
-    Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) }.run(&mut on).unwrap();
-    assert_eq!(accounts.topic(lost.id).unwrap(), None);
-    assert_eq!(accounts.topic(kept.id).unwrap().unwrap().replies, 1);
-    assert_eq!(accounts.replies(kept.id, ann, ReplyOrder::NewestFirst, ALL).unwrap(), [reply]);
-    assert_eq!(write(&accounts, ann, "Next", &[], 9).id, TopicId(lost.id.0 + 1));
 }

@@ -2,21 +2,19 @@
 
 use std::sync::Barrier;
 
-use market::{Symbol, Timestamp};
+use market::Symbol;
 use store::{
-    AccountId, Accounts, Depth, Existing, FollowedSecurity, Restore, StoreError, WatchlistGroup, WatchlistId,
-    Watchlists,
+    AccountId, Accounts, Depth, FollowedSecurity, StoreError, WatchlistGroup, WatchlistId, Watchlists,
 };
 
 use crate::accounts::add;
-use crate::backup::{backup, on, restore};
-use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
+use crate::fixture::{Home, NOW, symbol};
 
-fn open() -> (tempfile::TempDir, Accounts, AccountId) {
-    let dir = tempfile::tempdir().unwrap();
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+fn open() -> (Home, Accounts, AccountId) {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
-    (dir, accounts, ann)
+    (home, accounts, ann)
 }
 
 fn followed(text: &str) -> FollowedSecurity {
@@ -48,7 +46,7 @@ fn change(accounts: &Accounts, id: AccountId, work: impl FnOnce(&mut Watchlists)
     told(&read)
 }
 
-fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&str]) -> WatchlistId {
+pub(crate) fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&str]) -> WatchlistId {
     let created = accounts.change_watchlists(id, |lists, ids| {
         let group = ids.take()?;
         for text in texts {
@@ -64,7 +62,7 @@ fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&str]) -> Wat
 
 #[test]
 fn lists_keep_their_order_through_every_change() {
-    let (dir, accounts, ann) = open();
+    let (home, accounts, ann) = open();
     assert_eq!(accounts.watchlists(ann).unwrap(), Watchlists::default());
     let first = create(&accounts, ann, "first", &["700.HK", "5.HK", "AAPL.US"]);
     let second = create(&accounts, ann, "second", &["AAPL.US", "9988.HK"]);
@@ -99,7 +97,7 @@ fn lists_keep_their_order_through_every_change() {
 
     // All of it is there after a restart, and sealed.
     drop(accounts);
-    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let accounts = Accounts::open(&home, NOW).unwrap();
     let lists = accounts.watchlists(ann).unwrap();
     assert_eq!(told(&lists), gone);
     let last = lists.followed.last().unwrap();
@@ -136,14 +134,14 @@ fn accounts_do_not_see_each_others_lists() {
 
 #[test]
 fn of_two_writers_at_once_none_loses_anything() {
-    let (dir, accounts, ann) = open();
+    let (home, accounts, ann) = open();
     let barrier = Barrier::new(2);
     std::thread::scope(|scope| {
         for region in ["HK", "US"] {
-            let (dir, barrier) = (dir.path(), &barrier);
+            let (home, barrier) = (&home, &barrier);
             scope.spawn(move || {
                 // As two processes would: each with connections of its own.
-                let accounts = Accounts::open(dir, NOW).unwrap();
+                let accounts = Accounts::open(home, NOW).unwrap();
                 barrier.wait();
                 for number in 1..=20 {
                     let text = if region == "HK" { format!("{number}.HK") } else { format!("T{number}.US") };
@@ -157,25 +155,4 @@ fn of_two_writers_at_once_none_loses_anything() {
     let mut ids: Vec<WatchlistId> = lists.groups.iter().map(|group| group.id).collect();
     ids.dedup();
     assert!(ids.len() == 40 && ids.is_sorted());
-}
-
-#[test]
-fn a_backup_has_the_lists_and_no_number_is_given_out_again() {
-    let fresh = fresh();
-    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
-    let dir = fresh.dir.path();
-    let accounts = Accounts::open(dir, NOW).unwrap();
-    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
-    let ann = add(&accounts, "ann").unwrap();
-    create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
-    let kept = accounts.watchlists(ann).unwrap();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let to = elsewhere.path().join("backup");
-    backup(dir, &to).unwrap();
-    let lost = create(&accounts, ann, "lost", &["5.HK"]);
-    let again = Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) };
-    again.run(&mut on).unwrap();
-    assert_eq!(accounts.watchlists(ann).unwrap(), kept);
-    assert!(create(&accounts, ann, "new", &[]) > lost);
-    assert!(Accounts::open(dir, Timestamp(NOW.0 + 1)).unwrap().check(Depth::Full).unwrap().is_empty());
 }

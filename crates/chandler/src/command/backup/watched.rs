@@ -46,7 +46,7 @@ impl Interruptible {
         Ok(Interruptible { flags, stop })
     }
 
-    fn go_on(&self) -> ControlFlow<()> {
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use access::AccessError;
 use block::Block;
 use market::{Candles, Timestamp};
-use store::{Access, Accounts, Depth, Finding, Store, StoreError};
+use store::{Access, Accounts, Depth, Finding, Place, Store, StoreError};
 
 use super::check::{AS_SERVICE, Check};
 use crate::command::check;
@@ -28,12 +27,11 @@ pub(super) fn all(surroundings: &Surroundings, deep: bool, progress: progress::F
 
 fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
-    let Ok(directory) = surroundings.directory() else {
+    let Ok(place) = surroundings.place() else {
         let says = "no store is named, and there is no home directory to look for one in";
         return Check::warn(NAME, says, "name it with --store sqlite:DIR or CHANDLER_STORE");
     };
-    let looked = directory.display();
-    let store = match Store::open(directory, Access::Look) {
+    let store = match Store::open(place, Access::Look) {
         Ok(store) => store,
         Err(error @ StoreError::Absent { .. }) => {
             return Check::warn(
@@ -47,7 +45,7 @@ fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> 
     let checked = if deep { every_block(&store, surroundings, progress) } else { sample(&store) };
     match checked {
         Err(error) => told(NAME, &error),
-        Ok((says, problems)) if problems.is_empty() => Check::ok(NAME, format!("{looked}: {says}")),
+        Ok((says, problems)) if problems.is_empty() => Check::ok(NAME, format!("{place}: {says}")),
         Ok((_, problems)) => {
             damaged(NAME, &problems, "run `chandler check`, then import the named series again")
         }
@@ -83,6 +81,7 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             Check::fail(name, says, "look at the system's log, and at the disk")
         }
         StoreError::Foreign { .. } => Check::fail(name, says, "name the folder of a store with --store"),
+        StoreError::HalfMoved { .. } => Check::fail(name, says, "run that move again, or empty its target"),
         _ => Check::fail(name, says, "restore a backup, or import again (docs/operating.md)"),
     }
 }
@@ -128,52 +127,68 @@ fn sample(store: &Store) -> Checked {
 /// Nothing if there are no accounts yet: a check must not create them.
 fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
-    let Some(directory) = surroundings.directory().ok().filter(|path| path.join("accounts.db").exists())
-    else {
-        return Vec::new();
+    let Ok(place) = surroundings.place() else { return Vec::new() };
+    let look = || -> Result<Option<(Vec<Finding>, bool)>, StoreError> {
+        if !Accounts::is_there(place)? {
+            return Ok(None);
+        }
+        let all = Accounts::look(place)?;
+        let depth = if deep { Depth::Full } else { Depth::Quick };
+        Ok(Some((all.check(depth)?, all.is_empty()?)))
     };
-    let depth = if deep { Depth::Full } else { Depth::Quick };
-    let opened = Accounts::look(directory);
-    let found = opened.and_then(|all| Ok((all.check(depth)?, all.is_empty()?)));
-    let (findings, is_empty) = match found {
+    let (findings, is_empty) = match look() {
         Err(error) => return vec![told(NAME, &error)],
-        Ok(found) => found,
+        Ok(None) => return Vec::new(),
+        Ok(Some(found)) => found,
     };
-    let database = match findings.is_empty() {
-        true => Check::ok(NAME, "accounts.db is whole"),
-        false => damaged(
+    let database = match (findings.is_empty(), place.path()) {
+        (true, Some(_)) => Check::ok(NAME, "accounts.db is whole"),
+        (true, None) => Check::ok(NAME, "every reference between their tables holds"),
+        (false, at) => damaged(
             NAME,
             &findings.iter().map(Finding::to_string).collect::<Vec<_>>(),
-            "restore a copy of accounts.db (docs/operating.md)",
+            match at {
+                Some(_) => "restore a copy of accounts.db (docs/operating.md)",
+                None => "restore a backup of the database (docs/scaling.md)",
+            },
         ),
     };
     // The key is created with the first account.
-    if is_empty { vec![database] } else { vec![database, key(directory)] }
+    if is_empty { vec![database] } else { vec![database, key(place, surroundings)] }
 }
 
 /// The key file: whether it is there, readable for its owner alone, and the one that secrets were sealed with.
-fn key(directory: &Path) -> Check {
-    let access = access::Access::look_at(directory);
+fn key(place: &Place, surroundings: &Surroundings) -> Check {
+    let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
+    let access = access::Access::look_at(place, surroundings.key_file().as_deref());
     match access.and_then(|access| access.check_key()) {
-        Ok(opened) => Check::ok(KEY, format!("its owner's alone, and opens every app secret ({opened})")),
-        Err(error) => key_told(&error),
+        Ok(opened) => Check::ok(name, format!("its owner's alone, and opens every app secret ({opened})")),
+        Err(error) => key_told(name, &error),
     }
 }
 
 const KEY: &str = "secret.key";
+const KEY_OF_NODE: &str = "key file";
 
-fn key_told(error: &AccessError) -> Check {
+fn key_told(name: &'static str, error: &AccessError) -> Check {
     let says = error.to_string();
     match error {
-        AccessError::KeyExposed { path } => Check::fail(KEY, says, format!("chmod 600 {}", path.display())),
+        AccessError::KeyExposed { path } => Check::fail(name, says, format!("chmod 600 {}", path.display())),
         AccessError::KeyFile { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            Check::fail(KEY, format!("{says}: {source}"), AS_SERVICE)
+            Check::fail(name, format!("{says}: {source}"), AS_SERVICE)
         }
         AccessError::KeyFile { source, .. } => {
-            Check::fail(KEY, format!("{says}: {source}"), "look at the system's log, and at the disk")
+            Check::fail(name, format!("{says}: {source}"), "look at the system's log, and at the disk")
         }
-        AccessError::Store(error) => told(KEY, error),
-        _ => Check::fail(KEY, says, "restore the copy that belongs to accounts.db, with mode 0600"),
+        AccessError::Store(error) => told(name, error),
+        AccessError::KeyUnnamed | AccessError::KeyElsewhere { .. } | AccessError::KeyDiffers { .. } => {
+            Check::fail(
+                name,
+                says,
+                "copy the key file of a node that works, with mode 0600 (docs/scaling.md)",
+            )
+        }
+        _ => Check::fail(name, says, "restore the copy that belongs to the accounts, with mode 0600"),
     }
 }
 
@@ -185,7 +200,7 @@ mod tests {
     #[test]
     fn who_may_not_read_a_key_is_not_told_to_replace_it() {
         let path = || "store/secret.key".into();
-        let advice = |error: &AccessError| key_told(error).advice.unwrap();
+        let advice = |error: &AccessError| key_told(KEY, error).advice.unwrap();
         assert_eq!(advice(&AccessError::KeyExposed { path: path() }), "chmod 600 store/secret.key");
         let denied = io::ErrorKind::PermissionDenied.into();
         let unreadable = AccessError::KeyFile { what: "read", path: path(), source: denied };

@@ -13,7 +13,7 @@ const DESCRIPTORS_OWN: u64 = 64;
 
 /// The disk that the store is on, or would be.
 pub(super) fn disk(surroundings: &Surroundings) -> Option<Check> {
-    let store = surroundings.directory().ok()?;
+    let store = surroundings.directory()?;
     let there = store.ancestors().find(|path| path.is_dir())?;
     let size: u64 = std::fs::read_dir(store)
         .into_iter()

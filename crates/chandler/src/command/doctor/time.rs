@@ -15,7 +15,7 @@ const SLACK_S: i64 = 300;
 
 /// Compares the machine's clock with the times of files that were written before now.
 pub(super) fn clock(surroundings: &Surroundings) -> Check {
-    let store = surroundings.directory().ok();
+    let store = surroundings.directory();
     let program = std::env::current_exe().ok();
     let files = ["candles.db", "accounts.db"].map(|name| store.map(|store| store.join(name)));
     let files = files.iter().flatten().map(|path| path.as_path()).chain(program.as_deref());

@@ -37,7 +37,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     QueryParameters::parse(call.query, &[])?;
     // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
-    let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.dir()));
+    let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.place()));
     Ok(envelope::success(Identity {
         account: account.name.clone(),
         role: account.role.as_str(),

@@ -165,9 +165,10 @@ fn refusals() -> Vec<Refusal> {
             Refusal::NoAccess(_) => Refusal::QuotaSpent(text.clone()),
             Refusal::QuotaSpent(_) => Refusal::TooMany(text.clone()),
             Refusal::TooMany(_) => Refusal::NotOffered(""),
-            Refusal::NotOffered(_) => Refusal::Internal,
-            // The deadline of a request is named on long connections alone, and ends the list.
-            Refusal::Internal | Refusal::TimedOut => return None,
+            Refusal::NotOffered(_) => Refusal::Away(text.clone()),
+            Refusal::Away(_) => Refusal::Internal,
+            // The deadline of a request is named on long connections alone, and ends the list. That one has to wait is never told.
+            Refusal::Internal | Refusal::TimedOut | Refusal::Waits => return None,
         })
     };
     std::iter::successors(Some(Refusal::Malformed(text.clone())), after).collect()

@@ -71,6 +71,8 @@ const ICON: Doc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
+    /// The database is away: what this server knows is answered for a while, and nothing new is charged or changed.
+    degraded: bool,
     #[schemars(transform = obstacles)]
     reasons: Vec<&'static str>,
 }
@@ -107,5 +109,8 @@ fn health() -> Answer {
 fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let reasons = site.core.obstacles();
     let status = if reasons.is_empty() { 200 } else { 503 };
-    Ok(envelope::document(status, &Readiness { ready: reasons.is_empty(), reasons }))
+    Ok(envelope::document(
+        status,
+        &Readiness { ready: reasons.is_empty(), degraded: site.core.is_degraded(), reasons },
+    ))
 }

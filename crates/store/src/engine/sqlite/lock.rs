@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::StoreError;
 
 const FILE: &str = "writer.lock";
-/// Of [`JobLock`].
+/// Of [`JobFile`].
 const JOBS_FILE: &str = "jobs.lock";
 /// How often, and how far apart, a lock is tried whose file has no process id in it.
 const TRIES: u32 = 20;
@@ -67,13 +67,13 @@ impl Drop for Lock {
 /// The right to do the background work that changes a store, such as removing what has expired: of several servers of one
 /// store, one has it. The system gives it up with the process, as with [`Lock`]; the file stays, and has nothing in it.
 #[derive(Debug)]
-pub struct JobLock {
+pub(crate) struct JobFile {
     file: File,
 }
 
-impl JobLock {
+impl JobFile {
     /// Nothing if another has it.
-    pub(crate) fn try_take(dir: &Path) -> Result<Option<JobLock>, StoreError> {
+    pub(crate) fn try_take(dir: &Path) -> Result<Option<JobFile>, StoreError> {
         let path = dir.join(JOBS_FILE);
         let fail = |what| {
             let path = path.clone();
@@ -82,14 +82,14 @@ impl JobLock {
         let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
         let file = options.open(&path).map_err(fail("open the lock file"))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(JobLock { file })),
+            Ok(()) => Ok(Some(JobFile { file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(fail("lock")(source)),
         }
     }
 }
 
-impl Drop for JobLock {
+impl Drop for JobFile {
     fn drop(&mut self) {
         // As with the writer's.
         self.file.unlock().ok();

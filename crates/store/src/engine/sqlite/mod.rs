@@ -18,8 +18,7 @@ use crate::count::natural;
 use crate::{BLOCK_BYTES_MAX, Depth, Finding, StoreError};
 use seal::SealMode;
 
-pub use lock::JobLock;
-pub(crate) use lock::Lock;
+pub(crate) use lock::{JobFile, Lock};
 pub(crate) use rusqlite::{Error, Row};
 pub(crate) use seal::{Listed, SealedTable};
 

@@ -1,0 +1,307 @@
+//! What the database decides for all nodes, and what this node decides by itself: where there is one process, and while the database is away.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
+
+use crate::reach::{Reach, Reached};
+use crate::{Access, AccessError, ConnectionId, Lineage, RateLimit, RateLimiter};
+
+/// A decision about a rate is known to be the present for so long.
+const RECENT: Duration = Duration::from_millis(200);
+/// Connections that are listed at most.
+const SEATS_MAX: u32 = 100_000;
+
+/// How often a key may ask, over all nodes.
+#[derive(Debug)]
+pub struct Pace<K> {
+    kind: &'static str,
+    limit: RateLimit,
+    here: RateLimiter<K>,
+}
+
+impl<K: Eq + std::hash::Hash + fmt::Display> Pace<K> {
+    /// For accounts, and other keys of which there cannot be arbitrarily many. `kind` names it among all nodes.
+    pub fn of_accounts(kind: &'static str, limit: RateLimit) -> Pace<K> {
+        Pace { kind, limit, here: RateLimiter::of_accounts() }
+    }
+
+    /// For addresses, and other keys that a client can choose.
+    pub fn of_addresses(kind: &'static str, limit: RateLimit) -> Pace<K> {
+        Pace { kind, limit, here: RateLimiter::of_addresses() }
+    }
+}
+
+/// A connection, at this node or another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedConnection {
+    pub id: ConnectionId,
+    pub account: AccountId,
+    pub door: String,
+    pub address: String,
+    pub since: market::Timestamp,
+    pub is_here: bool,
+}
+
+impl From<SeatRow> for SharedConnection {
+    fn from(SeatRow { id, seat, is_here, .. }: SeatRow) -> SharedConnection {
+        SharedConnection {
+            id: ConnectionId::of_seat(id),
+            account: seat.account,
+            door: seat.door,
+            address: seat.address,
+            since: seat.since,
+            is_here,
+        }
+    }
+}
+
+impl Access {
+    /// Whether other nodes may share the database.
+    pub fn is_shared(&self) -> bool {
+        self.accounts.shared().is_some()
+    }
+
+    /// How this node stands with its database.
+    pub fn reached(&self, uptime: Duration) -> Reached {
+        self.reach.state(uptime)
+    }
+
+    /// How many nodes there are, as of the last beat; 1 where there is one process.
+    pub fn nodes_online(&self) -> u32 {
+        self.reach.nodes()
+    }
+
+    /// The nodes of the database; none where there is one process.
+    pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
+        self.accounts.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
+    }
+
+    /// What is shared, unless it cannot be asked at the moment.
+    pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
+        self.accounts.shared().filter(|_| !self.reach.is_away())
+    }
+
+    /// Takes note if the database was found to be away.
+    pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
+        answer.map_err(|error| {
+            self.note_away(&error);
+            AccessError::from(error)
+        })
+    }
+
+    pub(crate) fn note_away(&self, error: &StoreError) {
+        if error.is_away() && self.is_shared() {
+            self.reach.lose();
+        }
+    }
+
+    /// Whether this node may go on with what it knows.
+    pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
+        match (self.reach.is_away(), self.reach.is_lost()) {
+            (_, true) => Err(AccessError::Lost),
+            (is_away, false) => Ok(is_away),
+        }
+    }
+
+    /// Counts a request for history, or says how long it waits.
+    pub(crate) fn pass_rate(
+        &self,
+        id: AccountId,
+        limit: RateLimit,
+        calls: u32,
+        uptime: Duration,
+    ) -> Result<Result<(), Duration>, AccessError> {
+        let Some(shared) = self.accounts.shared() else {
+            return Ok(self.rates.pass(id, limit, calls, uptime));
+        };
+        let RateLimit { requests, within } = limit;
+        let ask = RateAsk { requests, within, calls };
+        let by_share = || self.shared_rates.pass_share(id, &ask, self.reach.share(requests), uptime);
+        if self.goes_on_alone()? || self.reach.is_settling() {
+            return Ok(by_share());
+        }
+        if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
+            return Ok(Err(wait));
+        }
+        match shared.take_rate(id, &ask) {
+            Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
+            // Whether an answer that was lost has counted is not known; it is decided anew by the share.
+            Err(error) if error.is_away() => {
+                self.reach.lose();
+                Ok(by_share())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the rate of an account leaves it: how many requests, and how long until there are more.
+    pub(crate) fn rate_left(
+        &self,
+        id: AccountId,
+        limit: RateLimit,
+        uptime: Duration,
+    ) -> Result<(u32, Duration), AccessError> {
+        let Some(shared) = self.accounts.shared() else {
+            return Ok(self.rates.remaining(&id, limit, uptime));
+        };
+        let RateLimit { requests, within } = limit;
+        let ask = RateAsk { requests, within, calls: 1 };
+        if let Some(known) = self.shared_rates.remaining(id, &ask, RECENT, uptime) {
+            return Ok(known);
+        }
+        if self.goes_on_alone()? {
+            return Ok((self.reach.share(requests), Duration::ZERO));
+        }
+        let times = self.asked(shared.rate_times(id))?;
+        Ok((requests.saturating_sub(times.count(within)), times.until_more(within)))
+    }
+
+    /// Takes a call of the general rule, or says how long it waits.
+    pub(crate) fn pass_call(
+        &self,
+        id: AccountId,
+        per_second: u32,
+        uptime: Duration,
+    ) -> Result<Result<(), Duration>, AccessError> {
+        const SECOND: Duration = Duration::from_secs(1);
+        let Some(shared) = self.accounts.shared() else { return Ok(self.calls.pass(id, per_second, uptime)) };
+        let Some(each) = SECOND.checked_div(per_second) else { return Ok(Ok(())) };
+        if !self.goes_on_alone()? {
+            match shared.take_call(id, each, SECOND.max(each)) {
+                Err(error) if error.is_away() => self.reach.lose(),
+                taken => return Ok(taken?),
+            }
+        }
+        Ok(self.calls.pass(id, self.reach.share(per_second), uptime))
+    }
+
+    /// Counts a request of a key, or says how long it waits. While the database is away each node has its share.
+    pub fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
+        &self,
+        pace: &Pace<K>,
+        key: K,
+        uptime: Duration,
+    ) -> Result<(), Duration> {
+        let Some(shared) = self.shared_if_there() else {
+            let limit = RateLimit { requests: self.reach.share_of_shared(pace.limit.requests), ..pace.limit };
+            return pace.here.pass(key, limit, 1, uptime);
+        };
+        let text = key.to_string();
+        let RateLimit { requests, within } = pace.limit;
+        let taken = shared.take_pace(&PaceLimit { kind: pace.kind, key: &text, requests, within });
+        match taken {
+            Ok(taken) => taken,
+            // A pace bounds work. A failure of the database is met again by the request itself.
+            Err(error) => {
+                self.note_away(&error);
+                pace.here.pass(key, pace.limit, 1, uptime)
+            }
+        }
+    }
+
+    /// Connections of an account, or of all, at every node; `None` where there is one process, which has its own list.
+    pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
+        let Some(shared) = self.accounts.shared() else { return Ok(None) };
+        let rows = self.asked(shared.seats(of, SEATS_MAX))?;
+        Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
+    }
+
+    /// A connection at any node.
+    pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
+        let Some(shared) = self.accounts.shared() else { return Ok(None) };
+        Ok(self.asked(shared.seat(id.seat()))?.map(SharedConnection::from))
+    }
+
+    /// Has a connection closed by the node that has it, within about a second.
+    pub fn end_connection(&self, id: ConnectionId, why: SeatEnding) -> Result<bool, AccessError> {
+        let Some(shared) = self.accounts.shared() else { return Ok(false) };
+        self.asked(shared.end_seat(id.seat(), why))
+    }
+
+    /// Remembers something about a client by its lineage, for whichever node it goes on with.
+    pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
+        self.shared_if_there().map_or(Ok(()), |shared| self.asked(shared.remember_client(&lineage.0, word)))
+    }
+
+    pub fn recall_client(&self, lineage: Lineage) -> Result<Option<String>, AccessError> {
+        self.shared_if_there().map_or(Ok(None), |shared| self.asked(shared.recall_client(&lineage.0)))
+    }
+
+    /// Says that this node is there, and learns what others have done: which of its connections are to be closed, and how many nodes there are. To be
+    /// called about every second; while the database is away, this alone asks whether it is there again. `silent` are
+    /// connections that have stopped to answer, or answer again.
+    pub fn beat(
+        &self,
+        name: &str,
+        silent: &[(ConnectionId, bool)],
+        uptime: Duration,
+    ) -> Result<Vec<(ConnectionId, SeatEnding)>, AccessError> {
+        let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
+        self.reach.pass_time(uptime);
+        let beat = self.settle_rates(shared, uptime).and_then(|incarnation| {
+            let beat = shared.beat(name, &incarnation)?;
+            if beat.has_joined || self.reach.is_away() {
+                shared.keep_seats(&self.registry.seats())?;
+            }
+            let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.seat(), *is_silent)).collect();
+            shared.set_silent(&silent)?;
+            Ok(beat)
+        });
+        let beat = beat.inspect_err(|error| {
+            self.note_away(error);
+            self.reach.pass_time(uptime);
+        })?;
+        let is_settling = beat.unsettled > 0;
+        if self.reach.is_settling() && !is_settling {
+            // What others have brought back changes what was refused.
+            self.shared_rates.forget_refusals();
+        }
+        self.reach.find(beat.nodes, is_settling);
+        Ok(beat.ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why)).collect())
+    }
+
+    /// Brings back what this node has admitted, where the database may not know of it: after it was away, and when another server has taken its place.
+    fn settle_rates(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
+        let incarnation = shared.incarnation()?;
+        let mut settled = self.settled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_another = settled.as_ref().is_some_and(|known| *known != incarnation);
+        if is_another || self.reach.is_away() {
+            shared.bring_back(&self.shared_rates.own(uptime))?;
+        }
+        *settled = Some(incarnation.clone());
+        Ok(incarnation)
+    }
+
+    /// Takes this node away from the others: it stops.
+    pub fn leave_nodes(&self) -> Result<(), AccessError> {
+        self.accounts.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
+    }
+
+    /// Removes what is shared and has ended. One node at a time does it. `from` is where a former call has stopped; the answer is where the
+    /// next one goes on, `None` at the end.
+    pub fn sweep_shared(
+        &self,
+        from: Option<i64>,
+        now: market::Timestamp,
+    ) -> Result<Option<i64>, AccessError> {
+        let Some(shared) = self.accounts.shared() else { return Ok(None) };
+        let from = match from {
+            Some(from) => from,
+            None => {
+                shared.sweep(now)?;
+                0
+            }
+        };
+        Ok(shared.sweep_windows(from)?)
+    }
+}
+
+impl Reach {
+    /// A share where the database is away; all of it where there is one process.
+    fn share_of_shared(&self, limit: u32) -> u32 {
+        if self.is_away() { self.share(limit) } else { limit }
+    }
+}

@@ -1,0 +1,153 @@
+//! `chandler move`: a store is brought to another place, from a directory to PostgreSQL or back.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use access::{Access, check_key_target, hand_over_key, key_file};
+use clap::Args;
+use serde_json::{Value, json};
+use store::{Accounts, Copied, Move, MoveError, MoveProgress, MoveStage, Part, Place};
+
+use super::backup::Interruptible;
+use crate::clock::Clock;
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::progress::{Bar, Flags};
+use crate::surroundings::{self, Surroundings, shell_word, store_word};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The store to move, as sqlite:DIR or postgres://USER@HOST/DATABASE; it stays as it is
+    #[arg(long, value_name = "STORE")]
+    from: String,
+    /// Where to: a directory or a database that has nothing in it yet
+    #[arg(long, value_name = "STORE")]
+    to: String,
+    #[command(flatten)]
+    progress: Flags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let from = surroundings::place(&arguments.from, "--from")?;
+    let to = surroundings::place(&arguments.to, "--to")?;
+    let watched = Interruptible::begin(arguments.progress)?;
+    let keys = Keys::of(&from, &to, surroundings)?;
+    keys.check()?;
+    let moving = Move { from: &from, to: &to, now: Clock::Machine.now() };
+    let copied = copy(&moving, &watched, arguments.progress).map_err(|error| match error {
+        MoveError::Stopped => Failure::Interrupted(
+            "stopped: what was copied stays, and the same command goes on from there".to_owned(),
+        ),
+        error @ MoveError::Same { .. } => usage(error),
+        error => error.into(),
+    })?;
+    keys.hand_over(&copied, &to)?;
+    let (tables, resumed) = (copied.tables.clone(), copied.resumed);
+    copied.finish()?;
+    match arguments.format {
+        Format::Json => {
+            let tables: Vec<Value> = tables
+                .iter()
+                .map(|table| {
+                    json!({"database": part(table.part), "table": table.name, "rows": table.rows, "blake3": table.digest})
+                })
+                .collect();
+            let key = keys.target().map(|path| path.display().to_string());
+            output::json(&json!({
+                "from": store_word(&from), "to": store_word(&to), "resumed": resumed, "key_file": key, "tables": tables,
+            }))?;
+        }
+        Format::Table => {
+            let columns = [
+                Column::Left("database"),
+                Column::Left("table"),
+                Column::Right("rows"),
+                Column::Left("BLAKE3 of both"),
+            ];
+            let rows = tables.iter().map(|table| {
+                let short: String = table.digest.chars().take(16).collect();
+                vec![part(table.part).to_owned(), table.name.clone(), output::thousands(table.rows), short]
+            });
+            let mut out = output::stdout();
+            writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+            writeln!(out, "moved {} to {}; the source is as it was", store_word(&from), store_word(&to))?;
+            if let Some(path) = keys.target() {
+                writeln!(out, "the key of its app secrets is {}: keep a copy elsewhere", path.display())?;
+            }
+            writeln!(out, "next: chandler --store {} check", shell_word(&store_word(&to)))?;
+            out.flush()?;
+        }
+    }
+    Ok(())
+}
+
+fn part(part: Part) -> &'static str {
+    match part {
+        Part::Candles => "candles",
+        Part::Accounts | Part::Key => "accounts",
+    }
+}
+
+fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copied, MoveError> {
+    let mut shown: Option<(MoveStage, Bar)> = None;
+    moving.run(&mut |progress: MoveProgress<'_>| -> ControlFlow<()> {
+        if shown.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
+            // The old bar is removed first: two would be drawn over each other.
+            shown = None;
+            shown = Some((progress.stage, flags.count(progress.rows_total, "rows")));
+        }
+        if let Some((stage, bar)) = &shown {
+            let word = match stage {
+                MoveStage::Copy => "copying",
+                MoveStage::Compare => "comparing",
+            };
+            bar.say(|| format!("{word} {}", progress.table));
+            bar.set(progress.rows);
+        }
+        watched.go_on()
+    })
+}
+
+/// The key files of both ends.
+struct Keys {
+    /// `None` where there are no accounts to seal anything for.
+    files: Option<(PathBuf, PathBuf)>,
+}
+
+impl Keys {
+    fn of(from: &Place, to: &Place, surroundings: &Surroundings) -> Result<Keys, Failure> {
+        if !Accounts::is_there(from)? {
+            return Ok(Keys { files: None });
+        }
+        let file = |place: &Place| key_file(place, surroundings.key_file_of(place).as_deref());
+        let (key, target) = (file(from)?, file(to)?);
+        // It is made when accounts are first opened, which need not have happened.
+        if Accounts::look(from)?.is_empty()? && !key.exists() {
+            return Ok(Keys { files: None });
+        }
+        Access::look_at(from, Some(&key))?;
+        Ok(Keys { files: Some((key, target)) })
+    }
+
+    /// Before anything is copied: a key that is in the way is told at once.
+    fn check(&self) -> Result<(), Failure> {
+        match &self.files {
+            Some((from, to)) => Ok(check_key_target(from, to)?),
+            None => Ok(()),
+        }
+    }
+
+    fn hand_over(&self, copied: &Copied, to: &Place) -> Result<(), Failure> {
+        match &self.files {
+            Some((from, target)) => Ok(hand_over_key(copied, to, from, target)?),
+            None => Ok(()),
+        }
+    }
+
+    fn target(&self) -> Option<&PathBuf> {
+        self.files.as_ref().map(|(_, target)| target)
+    }
+}

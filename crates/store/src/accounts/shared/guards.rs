@@ -1,0 +1,122 @@
+//! What holds up those who guess passwords, over all nodes: counters of failures, queues, places in them, addresses that are known, and devices that ask too
+//! often. What they mean is decided by the caller, over a few rows at a time that nobody else changes meanwhile.
+
+use std::collections::BTreeMap;
+
+use super::{Shared, guards_sql as sql, within};
+use crate::StoreError;
+use crate::engine::Value;
+
+/// Rows that can be judged at once.
+const ROWS_MAX: usize = 7;
+/// Rows that are locked for a name or an address.
+const LOCKS: u8 = 16;
+
+/// Which of the rows: its kind, such as `queue`, and of whom.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GuardKey {
+    pub kind: &'static str,
+    pub key: String,
+}
+
+/// A counter, and when it last counted. What both mean is the kind's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardRow {
+    pub number: i64,
+    pub at_us: i64,
+    /// When it can be forgotten.
+    pub until_us: i64,
+}
+
+/// The rows that something is judged by.
+#[derive(Debug, Default)]
+pub struct GuardTable {
+    /// By the database's clock.
+    pub now_us: i64,
+    rows: BTreeMap<GuardKey, GuardRow>,
+    changed: BTreeMap<GuardKey, Option<GuardRow>>,
+}
+
+impl GuardTable {
+    pub fn get(&self, key: &GuardKey) -> Option<GuardRow> {
+        match self.changed.get(key) {
+            Some(changed) => *changed,
+            None => self.rows.get(key).copied(),
+        }
+    }
+
+    /// Puts a row in the place of another, or takes it away.
+    pub fn put(&mut self, key: GuardKey, row: Option<GuardRow>) {
+        if self.get(&key).map(|row| (row.number, row.at_us)) != row.map(|row| (row.number, row.at_us)) {
+            self.changed.insert(key, row);
+        }
+    }
+}
+
+impl Shared {
+    /// Judges something by at most seven rows, and keeps what it makes of them. Others that are about the same name or the same address
+    /// wait for that.
+    pub fn judge<T>(
+        &self,
+        [name, address]: [&str; 2],
+        keys: &[GuardKey],
+        judge: impl FnOnce(&mut GuardTable) -> T,
+    ) -> Result<T, StoreError> {
+        within(&self.durable(), |db| {
+            db.all(sql::LOCK, [lock_of(name), lock_of(address)], |_| Ok(()))?;
+            let mut values = [Value::Text(""); 2 * ROWS_MAX];
+            for (pair, key) in values.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
+                *pair = [Value::Text(key.kind), Value::Text(&key.key)];
+            }
+            let mut table =
+                GuardTable { now_us: db.one(sql::NOW, [], |row| row.get(0))?, ..GuardTable::default() };
+            let found = db.all(sql::FIND, &values[..], |row| {
+                let (kind, text) = (row.text(0)?, row.text(1)?);
+                let key = keys.iter().find(|key| key.kind == kind && key.key == text).cloned();
+                Ok(key.zip(Some(GuardRow { number: row.get(2)?, at_us: row.get(3)?, until_us: 0 })))
+            })?;
+            table.rows.extend(found.into_iter().flatten());
+            let judged = judge(&mut table);
+            for (GuardKey { kind, key }, row) in &table.changed {
+                match row {
+                    Some(row) => db.run(sql::SET, (*kind, key, row.number, row.at_us, row.until_us))?,
+                    None => db.run(sql::REMOVE, (*kind, key))?,
+                };
+            }
+            Ok(judged)
+        })
+    }
+}
+
+/// The same in every process and every release. Two that share a lock only wait for each other.
+fn lock_of(text: &str) -> String {
+    let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
+    (first % LOCKS).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_changed_is_written() {
+        let key = |text: &str| GuardKey { kind: "pair", key: text.to_owned() };
+        let row = |number| GuardRow { number, at_us: 7, until_us: 9 };
+        let mut table = GuardTable::default();
+        table.rows.insert(key("a"), GuardRow { until_us: 0, ..row(1) });
+        table.put(key("a"), Some(row(1)));
+        table.put(key("b"), None);
+        assert!(table.changed.is_empty());
+        table.put(key("a"), None);
+        table.put(key("b"), Some(row(2)));
+        assert_eq!(table.get(&key("a")), None);
+        assert_eq!(table.get(&key("b")), Some(row(2)));
+        assert_eq!(table.changed.len(), 2);
+    }
+
+    #[test]
+    fn a_name_has_the_same_lock_everywhere() {
+        assert_eq!(lock_of("ann"), lock_of("ann"));
+        assert!((0..100).all(|number| lock_of(&number.to_string()).parse::<u8>().unwrap() < LOCKS));
+    }
+}

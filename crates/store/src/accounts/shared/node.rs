@@ -1,0 +1,101 @@
+//! The servers on one database. Each says every second that it is there; one that was not heard of for 15 s does not count, nor do its connections.
+
+use std::fmt;
+
+use super::{NewSeat, SeatEnding, Shared, node_sql as sql, within};
+use crate::StoreError;
+
+/// Names a server for as long as its process runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NodeId(pub [u8; 16]);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A server as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    pub name: String,
+    pub started_at: market::Timestamp,
+    pub seen_ms_ago: i64,
+}
+
+/// What a node learns when it says that it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// Nodes that are there, this one counted.
+    pub nodes: u32,
+    /// Nodes that have not brought back yet what they admitted last: see `rates.rs`.
+    pub unsettled: u32,
+    /// It was not known any more: then its connections have to be kept again.
+    pub has_joined: bool,
+    /// Connections that others have ended, for this node to close.
+    pub ended: Vec<(i64, SeatEnding)>,
+}
+
+impl Shared {
+    /// This server, among the others. It has to have joined.
+    pub(super) fn node(&self) -> Result<NodeId, StoreError> {
+        self.node.get().copied().ok_or_else(|| StoreError::unfit("a connection", "this process is no node"))
+    }
+
+    /// Makes this process a node. Its row is written by the first beat.
+    pub fn join(&self, id: NodeId) {
+        // A second id would be another node; the first one stays.
+        self.node.set(id).ok();
+    }
+
+    /// Says that this node is there, and to which incarnation of the database it has brought back what it admitted.
+    pub fn beat(&self, name: &str, incarnation: &str) -> Result<Beat, StoreError> {
+        let (db, node) = (self.quick(), self.node()?);
+        let is_known = db.run(sql::BEAT, (node.0, incarnation))? > 0;
+        if !is_known {
+            db.run(sql::JOIN, (node.0, name, incarnation))?;
+        }
+        let (nodes, unsettled): (i64, i64) =
+            db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let small = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        let ended = self.take_ended()?;
+        self.write_left()?;
+        Ok(Beat { nodes: small(nodes).max(1), unsettled: small(unsettled), has_joined: !is_known, ended })
+    }
+
+    /// The server of the database, in a word: another one may lack what was committed last without waiting for the disk.
+    pub fn incarnation(&self) -> Result<String, StoreError> {
+        self.quick().one(sql::INCARNATION, [], |row| row.get(0))
+    }
+
+    /// Keeps connections again that this node has.
+    pub fn keep_seats(&self, seats: &[(i64, NewSeat)]) -> Result<(), StoreError> {
+        self.sit_again(seats)
+    }
+
+    /// Takes this node away, with its connections: it stops.
+    pub fn leave_nodes(&self) -> Result<(), StoreError> {
+        let node = self.node()?;
+        within(&self.durable(), |db| {
+            db.run(sql::LEAVE_SEATS, [node.0])?;
+            db.run(sql::LEAVE, [node.0]).map(drop)
+        })
+    }
+
+    /// All nodes, those that are gone for less than ten minutes included.
+    pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
+        self.durable().all(sql::LIST, [], |row| {
+            Ok(NodeRow {
+                name: row.get(0)?,
+                started_at: market::Timestamp(row.get(1)?),
+                seen_ms_ago: row.get(2)?,
+            })
+        })
+    }
+}

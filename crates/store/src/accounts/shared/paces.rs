@@ -1,0 +1,138 @@
+//! Paces over all nodes: exact windows by any key, as addresses and accounts have them, and several at once.
+
+use std::time::Duration;
+
+use super::{Shared, contended, duration, micros, paces_sql as sql, read_times, within, write_times};
+use crate::StoreError;
+
+/// How often a decision begins anew because another node has just removed or begun the row.
+const TRIES_MAX: u32 = 4;
+
+/// A key, and how many requests it may make.
+#[derive(Clone, Copy, Debug)]
+pub struct PaceLimit<'a> {
+    /// What is limited, such as `registration`.
+    pub kind: &'static str,
+    /// Who is, such as an address.
+    pub key: &'a str,
+    pub requests: u32,
+    pub within: Duration,
+}
+
+/// What was counted, so that it can be taken back: each kind and key, and the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaceTake {
+    keys: Vec<(&'static str, String)>,
+    at_us: i64,
+}
+
+impl Shared {
+    /// Counts a request for one key, or says how long to wait.
+    pub fn take_pace(&self, limit: &PaceLimit<'_>) -> Result<Result<(), Duration>, StoreError> {
+        let PaceLimit { kind, key, requests, within } = *limit;
+        let Some(decisive) = requests.checked_sub(1).map(i64::from) else { return Ok(Err(within)) };
+        let db = self.quick();
+        for _ in 0..TRIES_MAX {
+            if db.run(sql::TAKE, (kind, key, 8 * decisive + 1, micros(within), 8 * decisive))? > 0 {
+                return Ok(Ok(()));
+            }
+            let found = db.first(sql::WINDOW, (kind, key), |row| {
+                Ok((read_times(row.bytes(0)?)?, row.get::<i64>(1)?))
+            })?;
+            match found {
+                Some((mut times, now)) => {
+                    if let Err(wait) = room(limit, &mut times, now) {
+                        return Ok(Err(wait));
+                    }
+                }
+                None => drop(db.run(sql::BEGIN, (kind, key))?),
+            }
+        }
+        Err(contended(&db, "count a request"))
+    }
+
+    /// Counts a request for several keys, each with a limit of its own: for all of them or for none. Otherwise how long to wait.
+    pub fn take_paces(&self, limits: &[PaceLimit<'_>]) -> Result<Result<PaceTake, Duration>, StoreError> {
+        // Always in the same order, so that two requests with the same keys do not wait for each other.
+        let mut limits = limits.to_vec();
+        limits.sort_unstable_by_key(|limit| (limit.kind, limit.key));
+        within(&self.quick(), |db| {
+            let mut windows = Vec::with_capacity(limits.len());
+            for PaceLimit { kind, key, .. } in &limits {
+                let locked = || db.first(sql::LOCKED, (kind, key), |row| read_times(row.bytes(0)?));
+                let times = match locked()? {
+                    Some(times) => times,
+                    None => {
+                        db.run(sql::BEGIN, (kind, key))?;
+                        locked()?.unwrap_or_default()
+                    }
+                };
+                windows.push(times);
+            }
+            let clock: i64 = db.one(sql::NOW, [], |row| row.get(0))?;
+            // A clock that was set back does not go back here.
+            let now =
+                windows.iter().filter_map(|times| times.first()).fold(clock, |now, last| now.max(*last));
+            let mut longest = None;
+            for (limit, times) in limits.iter().zip(&mut windows) {
+                longest = longest.max(room(limit, times, now).err());
+            }
+            if let Some(wait) = longest {
+                return Ok(Err(wait));
+            }
+            for (limit, times) in limits.iter().zip(&mut windows) {
+                times.insert(0, now);
+                let until = now.saturating_add(micros(limit.within));
+                db.run(sql::SET, (limit.kind, limit.key, write_times(times), until))?;
+            }
+            let keys = limits.iter().map(|limit| (limit.kind, limit.key.to_owned())).collect();
+            Ok(Ok(PaceTake { keys, at_us: now }))
+        })
+    }
+
+    /// Takes back a request that was counted.
+    pub fn give_back_paces(&self, taken: &PaceTake) -> Result<(), StoreError> {
+        within(&self.quick(), |db| {
+            for (kind, key) in &taken.keys {
+                let times = db.first(sql::LOCKED, (kind, key), |row| read_times(row.bytes(0)?))?;
+                let Some(mut times) = times else { continue };
+                let Some(place) = times.iter().position(|time| *time == taken.at_us) else { continue };
+                times.remove(place);
+                let until = times.first().copied().unwrap_or_default().saturating_add(HOUR_US);
+                db.run(sql::SET, (kind, key, write_times(&times), until))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Longer than any pace looks back.
+const HOUR_US: i64 = 3_600_000_000;
+
+/// Whether one more request would pass, or how long until it would. Times that have left the window are forgotten.
+fn room(limit: &PaceLimit<'_>, times: &mut Vec<i64>, now: i64) -> Result<(), Duration> {
+    let since = now.saturating_sub(micros(limit.within));
+    times.retain(|time| *time > since);
+    let most = limit.requests as usize;
+    match most.checked_sub(1).map(|place| times.get(place)) {
+        Some(None) => Ok(()),
+        Some(Some(leaves)) => Err(duration(leaves.saturating_sub(since))),
+        None => Err(limit.within),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_has_room_when_the_oldest_that_counts_has_left() {
+        let limit = PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
+        let mut times = vec![100, 95, 80];
+        assert_eq!(room(&limit, &mut times, 100), Err(Duration::from_micros(5)));
+        assert_eq!(times, [100, 95]);
+        assert_eq!(room(&limit, &mut times, 104), Err(Duration::from_micros(1)));
+        assert_eq!(room(&limit, &mut times, 105), Ok(()));
+        assert_eq!(room(&PaceLimit { requests: 0, ..limit }, &mut times, 105), Err(limit.within));
+    }
+}

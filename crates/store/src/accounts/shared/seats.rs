@@ -1,0 +1,340 @@
+//! Connections of accounts over all nodes, each with a seat of its own. Those of a node that is gone count no more as soon as it is missed.
+
+use std::sync::PoisonError;
+
+use market::Timestamp;
+
+use super::{Shared, passwords_sql, seats_sql as sql, within};
+use crate::accounts::Hash;
+use crate::engine::{Fault, Row};
+use crate::{AccountId, StoreError};
+
+/// A connection that signs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSeat {
+    pub account: AccountId,
+    pub lineage: [u8; 16],
+    /// Its transport and its other end, in the words of the server.
+    pub door: String,
+    pub address: String,
+    pub since: Timestamp,
+}
+
+/// How it signs in.
+#[derive(Clone, Copy, Debug)]
+pub struct SeatRequest<'a> {
+    pub seat: &'a NewSeat,
+    /// Connections that the account may have.
+    pub limit: u32,
+    /// The seat that the same connection has, if it signs in anew.
+    pub present: Option<i64>,
+    /// The one-time password that is used up by it.
+    pub password: Option<&'a Hash>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeatOutcome {
+    Seated {
+        id: i64,
+        /// Connections of the account, this one counted.
+        online: u32,
+        /// Older connections of the same client at this node, which it is to close. Those at other nodes are closed by them.
+        superseded: Vec<i64>,
+    },
+    /// All seats are taken, and nothing was used up.
+    Taken { online: u32 },
+    /// Somebody was quicker with the password.
+    PasswordUsed,
+}
+
+/// A connection of any node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeatRow {
+    pub id: i64,
+    pub seat: NewSeat,
+    pub is_here: bool,
+    /// It has not answered for a while.
+    pub is_silent: bool,
+}
+
+/// Why a node is to close a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeatEnding {
+    /// Its client goes on elsewhere.
+    Superseded,
+    ByOwner,
+    ByOperator,
+    /// It has not answered, and another connection needed its seat.
+    Silent,
+}
+
+impl SeatEnding {
+    const ALL: [SeatEnding; 4] =
+        [SeatEnding::Superseded, SeatEnding::ByOwner, SeatEnding::ByOperator, SeatEnding::Silent];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            SeatEnding::Superseded => "superseded",
+            SeatEnding::ByOwner => "owner",
+            SeatEnding::ByOperator => "operator",
+            SeatEnding::Silent => "silent",
+        }
+    }
+
+    fn parse(text: &str) -> Result<SeatEnding, Fault> {
+        let found = SeatEnding::ALL.into_iter().find(|ending| ending.as_str() == text);
+        found.ok_or_else(|| Fault::value("ending of a connection", text))
+    }
+}
+
+impl Shared {
+    /// Takes a seat, if there is one: in one transaction with the password, so that of many who come with one password one gets in. The connection that signs in anew and
+    /// older ones of the same lineage make room first.
+    pub fn sit(&self, request: &SeatRequest<'_>) -> Result<SeatOutcome, StoreError> {
+        let SeatRequest { seat, limit, present, password } = *request;
+        let node = self.node()?;
+        let db = self.durable();
+        // Those that have ended here and are still on their way out.
+        let left = self.left.take();
+        db.begin_write()?;
+        let seated = (|| {
+            for id in &left {
+                db.run(sql::REMOVE, [*id])?;
+            }
+            db.first(sql::LOCK_ACCOUNT, [seat.account.0], |_| Ok(()))?;
+            let live = db.all(sql::OF_ACCOUNT, [seat.account.0], |row| read(row, node.0))?;
+            let is_present = |row: &SeatRow| present == Some(row.id);
+            let (stay, go): (Vec<&SeatRow>, Vec<&SeatRow>) =
+                live.iter().partition(|row| !is_present(row) && row.seat.lineage != seat.lineage);
+            // Those of this node that do not answer are closed by it before it asks.
+            let silent: Vec<&SeatRow> =
+                stay.iter().copied().filter(|row| row.is_silent && !row.is_here).collect();
+            let is_crowded = count(stay.len()) >= limit;
+            let stay = if is_crowded { stay.len() - silent.len() } else { stay.len() };
+            if count(stay) >= limit {
+                return Ok(SeatOutcome::Taken { online: count(live.len()) });
+            }
+            if let Some(hash) = password
+                && db.run(passwords_sql::USE, [hash])? == 0
+            {
+                return Ok(SeatOutcome::PasswordUsed);
+            }
+            for row in silent.iter().filter(|_| is_crowded) {
+                db.run(sql::END, (row.id, SeatEnding::Silent.as_str()))?;
+            }
+            let mut superseded = Vec::new();
+            for row in go {
+                if row.is_here {
+                    db.run(sql::REMOVE, [row.id])?;
+                    superseded.extend((!is_present(row)).then_some(row.id));
+                } else {
+                    db.run(sql::END, (row.id, SeatEnding::Superseded.as_str()))?;
+                }
+            }
+            // Signed in before as another account: that seat is free now.
+            if let Some(present) = present.filter(|id| !live.iter().any(|row| row.id == *id)) {
+                db.run(sql::REMOVE, [present])?;
+            }
+            let NewSeat { account, lineage, door, address, since } = seat;
+            let values = (account.0, node.0, lineage, door, address, since.0);
+            let id = db.one(sql::ADD, values, |row| row.get(0))?;
+            Ok(SeatOutcome::Seated { id, online: count(stay).saturating_add(1), superseded })
+        })();
+        let ended = match &seated {
+            Ok(SeatOutcome::Seated { .. }) => db.commit(),
+            // What was given up before stays given up; it is tried again.
+            Ok(_) | Err(_) => db.rollback(),
+        };
+        if !matches!((&seated, &ended), (Ok(SeatOutcome::Seated { .. }), Ok(()))) {
+            self.left.put_back(left);
+        }
+        ended?;
+        seated
+    }
+
+    /// Gives a seat up. It is written by a thread of its own: whoever closes a connection waits for nothing.
+    pub fn leave(self: &std::sync::Arc<Self>, id: i64) {
+        self.left.add(id);
+        Shared::write_left_aside(self);
+    }
+
+    /// Writes what is to be given up.
+    pub fn write_left(&self) -> Result<(), StoreError> {
+        let left = self.left.take();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let written = within(&self.durable(), |db| {
+            for id in &left {
+                db.run(sql::REMOVE, [*id])?;
+            }
+            Ok(())
+        });
+        if written.is_err() {
+            self.left.put_back(left);
+        }
+        written
+    }
+
+    /// Connections of an account.
+    pub fn online(&self, account: AccountId) -> Result<u32, StoreError> {
+        let count: i64 = self.durable().one(sql::COUNT, [account.0], |row| row.get(0))?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Connections of an account, or of all, oldest first and at most so many.
+    pub fn seats(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SeatRow>, StoreError> {
+        let (db, node) = (self.durable(), self.node()?);
+        match of {
+            Some(account) => db.all(sql::OF_ACCOUNT, [account.0], |row| read(row, node.0)),
+            None => db.all(sql::OF_ALL, [most], |row| read(row, node.0)),
+        }
+    }
+
+    pub fn seat(&self, id: i64) -> Result<Option<SeatRow>, StoreError> {
+        let node = self.node()?;
+        self.durable().first(sql::ONE, [id], |row| read(row, node.0))
+    }
+
+    /// Has its node close a connection. Whether it was there.
+    pub fn end_seat(&self, id: i64, why: SeatEnding) -> Result<bool, StoreError> {
+        Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
+    }
+
+    /// Notes which connections of this node have stopped to answer, and which answer again.
+    pub fn set_silent(&self, changed: &[(i64, bool)]) -> Result<(), StoreError> {
+        let db = self.quick();
+        changed.iter().try_for_each(|(id, is_silent)| db.run(sql::SET_SILENT, (*id, *is_silent)).map(drop))
+    }
+
+    /// Connections of this node that others have ended; each is told once.
+    pub(super) fn take_ended(&self) -> Result<Vec<(i64, SeatEnding)>, StoreError> {
+        let node = self.node()?;
+        self.durable()
+            .all(sql::TAKE_ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
+    }
+
+    /// Keeps connections that this node has and the database may have forgotten.
+    pub(super) fn sit_again(&self, seats: &[(i64, NewSeat)]) -> Result<(), StoreError> {
+        let node = self.node()?;
+        within(&self.durable(), |db| {
+            for (id, NewSeat { account, lineage, door, address, since }) in seats {
+                db.run(sql::ADD_AGAIN, (*id, account.0, node.0, lineage, door, address, since.0))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn write_left_aside(shared: &std::sync::Arc<Shared>) {
+        if !shared.left.begin_writing() {
+            return;
+        }
+        let writer = shared.clone();
+        let work = move || {
+            // What cannot be written now is written with the next beat.
+            while !writer.left.end_writing_if(<[i64]>::is_empty) {
+                if writer.write_left().is_err() {
+                    writer.left.end_writing_if(|_| true);
+                    return;
+                }
+            }
+        };
+        if std::thread::Builder::new().name("seats".to_owned()).spawn(work).is_err() {
+            shared.left.end_writing_if(|_| true);
+        }
+    }
+}
+
+fn read(row: &Row<'_>, here: [u8; 16]) -> Result<SeatRow, Fault> {
+    let node: [u8; 16] = row.get(2)?;
+    Ok(SeatRow {
+        id: row.get(0)?,
+        seat: NewSeat {
+            account: AccountId(row.get(1)?),
+            lineage: row.get(3)?,
+            door: row.get(4)?,
+            address: row.get(5)?,
+            since: Timestamp(row.get(6)?),
+        },
+        is_here: node == here,
+        is_silent: row.get(7)?,
+    })
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// Seats that were given up and are not written yet.
+#[derive(Debug, Default)]
+pub(super) struct Left(std::sync::Mutex<Leaving>);
+
+#[derive(Debug, Default)]
+struct Leaving {
+    ids: Vec<i64>,
+    is_writing: bool,
+}
+
+impl Left {
+    fn add(&self, id: i64) {
+        self.lock().ids.push(id);
+    }
+
+    /// In the order of their numbers, in which everybody goes through rows.
+    fn take(&self) -> Vec<i64> {
+        let mut ids = std::mem::take(&mut self.lock().ids);
+        ids.sort_unstable();
+        ids
+    }
+
+    fn put_back(&self, ids: Vec<i64>) {
+        self.lock().ids.extend(ids);
+    }
+
+    /// Whether it is this caller's turn to have them written.
+    fn begin_writing(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_writing, true)
+    }
+
+    /// Ends the turn unless there is more to write. Whether it has ended.
+    fn end_writing_if(&self, is_over: impl FnOnce(&[i64]) -> bool) -> bool {
+        let mut leaving = self.lock();
+        let ends = is_over(&leaving.ids);
+        leaving.is_writing &= !ends;
+        ends
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Leaving> {
+        // Nothing is half done in it when a thread panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_are_written_by_one_thread_and_none_is_forgotten() {
+        let left = Left::default();
+        left.add(1);
+        left.add(2);
+        assert!(left.begin_writing());
+        assert!(!left.begin_writing(), "one at a time");
+        let ids = left.take();
+        left.add(3);
+        left.put_back(ids);
+        assert!(!left.end_writing_if(<[i64]>::is_empty), "there is more to write");
+        assert_eq!(left.take(), [1, 2, 3]);
+        assert!(left.end_writing_if(<[i64]>::is_empty));
+        assert!(left.begin_writing());
+    }
+
+    #[test]
+    fn an_ending_is_read_as_it_is_written() {
+        for ending in SeatEnding::ALL {
+            assert_eq!(SeatEnding::parse(ending.as_str()).unwrap(), ending);
+        }
+        assert!(SeatEnding::parse("").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! Removes what has ended. One node at a time does it, as a job.
+
+use super::{Shared, guards_sql, node_sql, paces_sql, passwords_sql, seats_sql, sessions, signatures_sql};
+use crate::StoreError;
+use market::Timestamp;
+
+const MINUTE_US: i64 = 60_000_000;
+/// An expired password is remembered so long, to tell it from an unknown one.
+const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
+/// Session ids are good for a day.
+const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
+/// Longer than any rule looks back.
+const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
+
+impl Shared {
+    /// Removes passwords, paces, guards, signatures, nodes and connections that have ended. `now` is the machine's, for signatures.
+    pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
+        let db = self.quick();
+        let now_us: i64 = db.one(paces_sql::NOW, [], |row| row.get(0))?;
+        db.run(passwords_sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
+        db.run(paces_sql::SWEEP, [now_us])?;
+        db.run(guards_sql::SWEEP, [now_us])?;
+        db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
+        db.run(signatures_sql::SWEEP, [now.0])?;
+        db.run(node_sql::SWEEP, [])?;
+        db.run(seats_sql::SWEEP, [])?;
+        Ok(())
+    }
+
+    /// Removes the windows of some accounts that have asked for nothing for long, after an account. The next one to go on with; `None` when
+    /// all have been looked at.
+    pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
+        let now_us: i64 = self.quick().one(paces_sql::NOW, [], |row| row.get(0))?;
+        self.sweep_rates(from, now_us - RATES_KEPT_US)
+    }
+}

@@ -1,0 +1,117 @@
+//! Where one of the two databases of a store is, ready to be connected to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use market::Timestamp;
+
+use super::postgres::{Found, Need, Pace, Schema, Server};
+use super::{Db, Fault, Place, Role, migrate, migrations};
+use crate::{StoreError, file_names};
+
+/// One of the two databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Candles,
+    Accounts,
+}
+
+impl Part {
+    pub(crate) fn file_name(self) -> &'static str {
+        match self {
+            Part::Candles => file_names::CANDLES,
+            Part::Accounts => file_names::ACCOUNTS,
+        }
+    }
+
+    pub(crate) fn steps(self) -> &'static [migrations::Migration] {
+        match self {
+            Part::Candles => migrations::ALL,
+            Part::Accounts => migrations::ACCOUNTS,
+        }
+    }
+
+    fn schema(self) -> Schema {
+        match self {
+            Part::Candles => Schema::Candles,
+            Part::Accounts => Schema::Accounts,
+        }
+    }
+}
+
+/// A file, or a pool of connections to a schema.
+#[derive(Clone, Debug)]
+pub(crate) enum Home {
+    File(PathBuf),
+    Server(Arc<Server>),
+}
+
+impl Home {
+    /// Nothing is opened or connected yet.
+    pub(crate) fn of(place: &Place, part: Part, pace: Pace) -> Result<Home, StoreError> {
+        match place {
+            Place::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
+            Place::Server(address) => {
+                let server = Server::open(address, part.schema(), pace);
+                server.map(Home::Server).map_err(|trouble| StoreError::of(CONNECT, place, trouble.into()))
+            }
+        }
+    }
+
+    /// For people.
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Home::File(path) => path.into(),
+            Home::Server(server) => server.address().into(),
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Home::File(path) => Some(path),
+            Home::Server(_) => None,
+        }
+    }
+
+    pub(crate) fn server(&self) -> Option<&Arc<Server>> {
+        match self {
+            Home::File(_) => None,
+            Home::Server(server) => Some(server),
+        }
+    }
+
+    pub(crate) fn open(&self, role: Role) -> Result<Db, StoreError> {
+        match self {
+            Home::File(path) => Db::open(path, role),
+            Home::Server(server) => Ok(Db::on_server(server, role)),
+        }
+    }
+}
+
+const CONNECT: &str = "connect to the database";
+
+/// Looks whether a server will do, before anything is asked of it or created.
+pub(crate) fn check(server: &Arc<Server>, need: Need) -> Result<Found, StoreError> {
+    let place = Place::from(server.address());
+    server.check(need).map_err(|trouble| StoreError::of(CONNECT, &place, Fault::from(trouble)))
+}
+
+/// The database of a part on a server, brought to the newest schema where that is needed.
+pub(crate) fn prepare_on_server(
+    place: &Place,
+    part: Part,
+    pace: Pace,
+    now: Timestamp,
+) -> Result<Home, StoreError> {
+    let home = Home::of(place, part, pace)?;
+    if let Some(server) = home.server() {
+        check(server, Need::Write)?;
+        let db = home.open(Role::Writer)?;
+        if migrate::schema(&db, part.steps())? != migrations::known(part.steps()) {
+            // With a pool of its own: a step may take as long as it likes.
+            let patient = Home::of(place, part, Pace::Long)?;
+            migrate::migrate(&patient.open(Role::Writer)?, part.steps(), now)?;
+        }
+    }
+    Ok(home)
+}

@@ -1,0 +1,127 @@
+//! The right to do something alone, as a row of the table `lease`: where a server holds the database, a file beside it cannot be locked.
+//!
+//! A lease ends by itself, by the clock of the database, if its holder stops renewing it. A holder that was slow does not know that; so whoever
+//! writes under one locks its row first in each of its transactions ([`Lease::fence`]), and writes nothing if it is another's by now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::postgres::Server;
+use super::{Db, Role, Sql};
+use crate::StoreError;
+
+/// How long a lease is good after it was renewed: as long as others wait for a holder that has died.
+const GOOD_FOR_US: i64 = 15_000_000;
+const RENEWED_EVERY: Duration = Duration::from_secs(4);
+
+macro_rules! now_us {
+    () => {
+        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
+    };
+}
+
+const TAKE: Sql = Sql::new(
+    "take a lease",
+    concat!(
+        "insert into lease (name, holder, until_us) values ($1, $2, ",
+        now_us!(),
+        " + cast($3 as bigint)) on conflict (name) do update set holder = excluded.holder, until_us = excluded.until_us \
+         where lease.until_us <= ",
+        now_us!()
+    ),
+);
+const RENEW: Sql = Sql::new(
+    "renew a lease",
+    concat!(
+        "update lease set until_us = ",
+        now_us!(),
+        " + cast($3 as bigint) where name = $1 and holder = $2"
+    ),
+);
+const FENCE: Sql =
+    Sql::new("make sure of a lease", "select name from lease where name = $1 and holder = $2 for update");
+const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
+
+/// Held until it is dropped, or lost.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    server: Arc<Server>,
+    name: &'static str,
+    holder: String,
+    is_lost: Arc<AtomicBool>,
+    stop: Option<Sender<()>>,
+    renewing: Option<JoinHandle<()>>,
+}
+
+impl Lease {
+    /// Nothing if another has it.
+    pub(crate) fn try_take(server: &Arc<Server>, name: &'static str) -> Result<Option<Lease>, StoreError> {
+        let holder = holder();
+        let db = Db::on_server(server, Role::Writer);
+        if db.run(TAKE, (name, &holder, GOOD_FOR_US))? == 0 {
+            return Ok(None);
+        }
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = mpsc::channel();
+        let renew = {
+            let (server, holder, is_lost) = (server.clone(), holder.clone(), is_lost.clone());
+            move || {
+                while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
+                    // One that cannot be renewed now may be the next time: nobody else has it until it ends.
+                    let db = Db::on_server(&server, Role::Writer);
+                    if matches!(db.run(RENEW, (name, &holder, GOOD_FOR_US)), Ok(0)) {
+                        is_lost.store(true, Ordering::Release);
+                        return;
+                    }
+                }
+            }
+        };
+        let place = db.place();
+        let renewing = thread::Builder::new()
+            .name("lease".to_owned())
+            .spawn(renew)
+            .map_err(|source| StoreError::Io { what: "start a thread for", place: place.clone(), source })?;
+        let (stop, renewing) = (Some(stop), Some(renewing));
+        Ok(Some(Lease { server: server.clone(), name, holder, is_lost, stop, renewing }))
+    }
+
+    /// Whether nobody else has it, as far as is known.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// To be called first in a transaction that writes under this lease: nobody else can take it before that has ended.
+    pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
+        match db.first(FENCE, (self.name, &self.holder), |_| Ok(()))? {
+            Some(()) => Ok(()),
+            None => Err(StoreError::LeaseLost { place: db.place().clone() }),
+        }
+    }
+
+    /// To be called last in such a transaction. The renewal waits for it, however long it takes; without this the lease
+    /// could be over when it has ended.
+    pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
+        db.run(RENEW, (self.name, &self.holder, GOOD_FOR_US)).map(drop)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(renewing) = self.renewing.take() {
+            renewing.join().ok();
+        }
+        // If this fails it ends by itself.
+        Db::on_server(&self.server, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
+    }
+}
+
+/// Another word each time: a lease is of one holder, not of a process.
+fn holder() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(std::time::Instant::now());
+    format!("{} {random:016x}", std::process::id())
+}

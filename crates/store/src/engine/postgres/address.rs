@@ -1,0 +1,719 @@
+//! Where a server is and how to speak to it: `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. A password is no part of it.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::Schema;
+
+/// The address of a database on one server or on several that follow each other. Shown as it is read, with what differs from the defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    pub(super) user: String,
+    pub(super) database: String,
+    /// Tried in this order. Never empty.
+    pub(super) hosts: Vec<Host>,
+    pub(super) target: Target,
+    /// `None` leaves it to the host: see [`Address::speaks_tls`].
+    tls: Option<Tls>,
+    pub(super) roots: Roots,
+    schema: String,
+    connect_timeout_s: u16,
+    pub(super) application_name: String,
+    pub(super) pool: usize,
+    pub(super) password: PasswordFrom,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Host {
+    pub(super) at: HostAt,
+    pub(super) port: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum HostAt {
+    /// A name, or an IP address.
+    Network(String),
+    /// The directory of a Unix socket.
+    Socket(PathBuf),
+}
+
+/// Which server of several will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Target {
+    ReadWrite,
+    Primary,
+    ReadOnly,
+    Standby,
+    Any,
+}
+
+/// TLS without a verified certificate is not offered: it would hide nothing from whoever stands between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Tls {
+    Off,
+    Verified,
+}
+
+/// Whose certificates are trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Roots {
+    System,
+    File(PathBuf),
+}
+
+/// Where the password is read from when a connection is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum PasswordFrom {
+    /// PGPASSWORD, or the file that PGPASSFILE names.
+    Environment,
+    /// Lines of `host:port:database:user:password`, as libpq reads them.
+    Passfile(PathBuf),
+    /// The password alone.
+    File(PathBuf),
+}
+
+/// What is wrong with an address, and what to write. Nothing that could be a password is repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    #[error("the address of a PostgreSQL server begins with another word: write {SHAPE}")]
+    Scheme,
+    #[error("the address of a PostgreSQL server is longer than {LENGTH_MAX} bytes: write {SHAPE}")]
+    TooLong,
+    #[error(
+        "the address has a password in it, which every list of processes shows: take it out and put it into the environment variable \
+         PGPASSWORD, or name a file of it with `?password_file=PATH`, or one in the format of libpq with `?passfile=PATH` or PGPASSFILE"
+    )]
+    Password,
+    #[error("the address names no user: write {SHAPE}")]
+    NoUser,
+    #[error("the address names no host: write {SHAPE}, or `?host=/DIRECTORY` for a Unix socket")]
+    NoHost,
+    #[error(
+        "{text:?} is not the name of a host: write a name, an IPv4 address or an IPv6 address in brackets"
+    )]
+    Host { text: String },
+    #[error("the address names {found} hosts: name at most {HOSTS_MAX}")]
+    Hosts { found: usize },
+    #[error("{text:?} is not a port: write a number from 1 to 65535, or leave out the colon for {PORT}")]
+    Port { text: String },
+    #[error("the address names no database: write {SHAPE}")]
+    NoDatabase,
+    #[error("{text:?} is not the name of a database: write one word of at most 63 bytes, `/` in it as %2F")]
+    Database { text: String },
+    #[error("{text:?} is not the name of a user: write one word of at most 63 bytes")]
+    User { text: String },
+    #[error(
+        "the {part} has a percent sign without two hexadecimal digits after it: write %25 for the sign itself"
+    )]
+    Percent { part: &'static str },
+    #[error("the {part} is not UTF-8 once its percent signs are undone: write it in UTF-8")]
+    Utf8 { part: &'static str },
+    #[error("the address has a `#` in it: write %23 for the sign itself")]
+    Fragment,
+    #[error("the parameter {name:?} of the address is not known: known are {}", PARAMETERS.join(", "))]
+    Unknown { name: String },
+    #[error("the address has the parameter `{name}` twice: write it once")]
+    Twice { name: &'static str },
+    #[error("the parameter `{name}` of the address cannot be {text:?}: {advice}")]
+    Parameter { name: &'static str, text: String, advice: &'static str },
+}
+
+const SHAPE: &str = "postgres://USER@HOST:PORT/DATABASE";
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+const PARAMETERS: [&str; 10] = [
+    "target_session_attrs",
+    "sslmode",
+    "sslrootcert",
+    "schema",
+    "connect_timeout",
+    "application_name",
+    "pool",
+    "passfile",
+    "password_file",
+    "host",
+];
+const PORT: u16 = 5432;
+const LENGTH_MAX: usize = 4_096;
+const HOSTS_MAX: usize = 8;
+/// PostgreSQL cuts longer names short, and two names become one.
+const NAME_BYTES_MAX: usize = 63;
+/// With `_candles` or `_accounts` behind it, a name still fits.
+const SCHEMA_BYTES_MAX: usize = 40;
+const SCHEMA: &str = "chandler";
+const APPLICATION: &str = "chandler";
+const CONNECT_TIMEOUT_S: u16 = 3;
+const CONNECT_TIMEOUT_S_MAX: u16 = 60;
+const POOL: usize = 16;
+const POOL_MAX: usize = 64;
+const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
+
+impl Address {
+    /// Whether a text is meant to be one, whatever is wrong with the rest of it.
+    pub(crate) fn is_meant(text: &str) -> bool {
+        text.split_once("://").is_some_and(|(word, _)| word.to_ascii_lowercase().starts_with("postgres"))
+            || ["postgres:", "postgresql:"].iter().any(|word| text.starts_with(word))
+    }
+
+    pub(crate) fn schema(&self, schema: Schema) -> String {
+        let content = match schema {
+            Schema::Candles => "candles",
+            Schema::Accounts => "accounts",
+        };
+        format!("{}_{content}", self.schema)
+    }
+
+    pub(super) fn connect_timeout(&self) -> Duration {
+        Duration::from_secs(self.connect_timeout_s.into())
+    }
+
+    /// Traffic between machines is encrypted unless `sslmode=disable` says otherwise. On this machine nobody stands between, and PostgreSQL
+    /// is seldom given a certificate for `localhost`.
+    pub(super) fn speaks_tls(&self, host: &Host) -> bool {
+        match self.tls {
+            Some(tls) => tls == Tls::Verified,
+            None => !host.is_here() || self.roots != Roots::System,
+        }
+    }
+}
+
+impl Host {
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        match &self.at {
+            HostAt::Network(_) => self.to_string(),
+            HostAt::Socket(directory) => format!("{}/.s.PGSQL.{}", directory.display(), self.port),
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        match &self.at {
+            HostAt::Socket(_) => true,
+            HostAt::Network(name) => {
+                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.at {
+            HostAt::Network(name) if name.contains(':') => write!(f, "[{name}]:{}", self.port),
+            HostAt::Network(name) => write!(f, "{name}:{}", self.port),
+            HostAt::Socket(directory) => {
+                write!(f, "{}:{}", encoded(&directory.to_string_lossy(), ""), self.port)
+            }
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)).ok_or(AddressError::Scheme)?;
+        if text.len() > LENGTH_MAX {
+            return Err(AddressError::TooLong);
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        // The last one: whatever stands before it and has a colon may be a password with an `@` in it.
+        let (user, hosts) = authority.rsplit_once('@').ok_or(AddressError::NoUser)?;
+        if user.contains(':') {
+            return Err(AddressError::Password);
+        }
+        if rest.contains('#') {
+            return Err(AddressError::Fragment);
+        }
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let parameters = parameters(query)?;
+        let user = name(user, "user", AddressError::NoUser, |text| AddressError::User { text })?;
+        let database = path.strip_prefix('/').unwrap_or_default();
+        if database.contains('/') {
+            return Err(AddressError::Database { text: excerpt(database) });
+        }
+        let database =
+            name(database, "database", AddressError::NoDatabase, |text| AddressError::Database { text })?;
+        let address = Address {
+            user,
+            database,
+            hosts: hosts_of(hosts, parameters.socket.as_deref())?,
+            target: parameters.target.unwrap_or(Target::ReadWrite),
+            tls: parameters.tls,
+            roots: parameters.roots.unwrap_or(Roots::System),
+            schema: parameters.schema.unwrap_or_else(|| SCHEMA.to_owned()),
+            connect_timeout_s: parameters.connect_timeout_s.unwrap_or(CONNECT_TIMEOUT_S),
+            application_name: parameters.application_name.unwrap_or_else(|| APPLICATION.to_owned()),
+            pool: parameters.pool.unwrap_or(POOL),
+            password: parameters.password.unwrap_or(PasswordFrom::Environment),
+        };
+        let over_socket = |host: &Host| matches!(host.at, HostAt::Socket(_)) && address.speaks_tls(host);
+        if address.hosts.iter().any(over_socket) {
+            let advice = "PostgreSQL speaks no TLS over a Unix socket: leave out sslmode and sslrootcert";
+            return Err(wrong("sslmode", "verify-full", advice));
+        }
+        Ok(address)
+    }
+}
+
+fn hosts_of(text: &str, socket: Option<&Path>) -> Result<Vec<Host>, AddressError> {
+    if let Some(directory) = socket {
+        let port = match text.strip_prefix(':') {
+            Some(port) => port_of(port)?,
+            None if text.is_empty() => PORT,
+            None => {
+                let advice = "the address names a host already: leave out one of the two";
+                return Err(wrong("host", &directory.to_string_lossy(), advice));
+            }
+        };
+        return Ok(vec![Host { at: HostAt::Socket(directory.to_owned()), port }]);
+    }
+    let hosts = text.split(',').map(host).collect::<Result<Vec<Host>, _>>()?;
+    match hosts.len() {
+        0..=HOSTS_MAX => Ok(hosts),
+        found => Err(AddressError::Hosts { found }),
+    }
+}
+
+fn host(text: &str) -> Result<Host, AddressError> {
+    let refused = || AddressError::Host { text: excerpt(text) };
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (name, after) = rest.split_once(']').ok_or_else(refused)?;
+            if !name.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()) {
+                return Err(refused());
+            }
+            match after.strip_prefix(':') {
+                Some(port) => (name, Some(port)),
+                None if after.is_empty() => (name, None),
+                None => return Err(refused()),
+            }
+        }
+        None => match text.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => return Err(refused()),
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = port.map(port_of).transpose()?.unwrap_or(PORT);
+    let name = decoded(name, "host")?;
+    if name.is_empty() {
+        return Err(AddressError::NoHost);
+    }
+    if name.starts_with('/') {
+        return Ok(Host { at: HostAt::Socket(name.into()), port });
+    }
+    let is_address = name.parse::<IpAddr>().is_ok();
+    let is_name = name.len() <= 253 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    match is_address || is_name {
+        true => Ok(Host { at: HostAt::Network(name), port }),
+        false => Err(refused()),
+    }
+}
+
+fn port_of(text: &str) -> Result<u16, AddressError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse::<u16>().ok().filter(|port| digits && *port != 0);
+    port.ok_or_else(|| AddressError::Port { text: excerpt(text) })
+}
+
+fn name(
+    text: &str,
+    part: &'static str,
+    absent: AddressError,
+    refused: impl FnOnce(String) -> AddressError,
+) -> Result<String, AddressError> {
+    let name = decoded(text, part)?;
+    if name.is_empty() {
+        return Err(absent);
+    }
+    let fits = name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    if fits { Ok(name) } else { Err(refused(excerpt(&name))) }
+}
+
+#[derive(Default)]
+struct Parameters {
+    target: Option<Target>,
+    tls: Option<Tls>,
+    roots: Option<Roots>,
+    schema: Option<String>,
+    connect_timeout_s: Option<u16>,
+    application_name: Option<String>,
+    pool: Option<usize>,
+    password: Option<PasswordFrom>,
+    socket: Option<PathBuf>,
+}
+
+fn parameters(query: &str) -> Result<Parameters, AddressError> {
+    let mut found = Parameters::default();
+    let mut seen = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = decoded(key, "name of a parameter")?;
+        if key == "password" {
+            return Err(AddressError::Password);
+        }
+        let name = PARAMETERS.into_iter().find(|name| *name == key);
+        let name = name.ok_or_else(|| AddressError::Unknown { name: excerpt(&key) })?;
+        if seen.contains(&name) {
+            return Err(AddressError::Twice { name });
+        }
+        seen.push(name);
+        found.take(name, &decoded(value, "value of a parameter")?)?;
+    }
+    if seen.contains(&"passfile") && seen.contains(&"password_file") {
+        let advice = "the address names a password_file too: leave out one of the two";
+        return Err(AddressError::Parameter { name: "passfile", text: "set".to_owned(), advice });
+    }
+    Ok(found)
+}
+
+impl Parameters {
+    fn take(&mut self, name: &'static str, value: &str) -> Result<(), AddressError> {
+        let refused = |advice| wrong(name, value, advice);
+        match name {
+            "target_session_attrs" => {
+                self.target = Some(match value {
+                    "read-write" => Target::ReadWrite,
+                    "primary" => Target::Primary,
+                    "read-only" => Target::ReadOnly,
+                    "standby" => Target::Standby,
+                    "any" => Target::Any,
+                    _ => return Err(refused("write read-write, primary, read-only, standby or any")),
+                });
+            }
+            "sslmode" => {
+                self.tls = Some(match value {
+                    "disable" => Tls::Off,
+                    // libpq's `require` takes any certificate, which keeps nobody out.
+                    "require" | "verify-full" => Tls::Verified,
+                    "allow" | "prefer" | "verify-ca" => {
+                        return Err(refused(
+                            "it would take a server whose certificate was not verified: write verify-full, or disable on a network \
+                             that is yours alone",
+                        ));
+                    }
+                    _ => return Err(refused("write verify-full or disable")),
+                });
+            }
+            "sslrootcert" if value == "system" => self.roots = Some(Roots::System),
+            "sslrootcert" => self.roots = Some(Roots::File(path(name, value)?)),
+            "schema" => {
+                let letters =
+                    value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+                let begins = value.starts_with(|c: char| c.is_ascii_lowercase());
+                if !letters || !begins || value.starts_with("pg_") || value.len() > SCHEMA_BYTES_MAX {
+                    return Err(refused(
+                        "write at most 40 letters from a to z, digits and `_`, a letter first, and not pg_ at the beginning",
+                    ));
+                }
+                self.schema = Some(value.to_owned());
+            }
+            "connect_timeout" => {
+                let seconds = value.parse().ok().filter(|s| (1..=CONNECT_TIMEOUT_S_MAX).contains(s));
+                self.connect_timeout_s = Some(seconds.ok_or_else(|| refused("write seconds, from 1 to 60"))?);
+            }
+            "application_name" => {
+                let printable = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+                if value.is_empty() || value.len() > NAME_BYTES_MAX || !printable {
+                    return Err(refused("write at most 63 characters of ASCII"));
+                }
+                self.application_name = Some(value.to_owned());
+            }
+            "pool" => {
+                let size = value.parse().ok().filter(|size| (1..=POOL_MAX).contains(size));
+                self.pool = Some(size.ok_or_else(|| refused("write a number of connections, from 1 to 64"))?);
+            }
+            "passfile" => self.password = Some(PasswordFrom::Passfile(path(name, value)?)),
+            "password_file" => self.password = Some(PasswordFrom::File(path(name, value)?)),
+            "host" => {
+                if !value.starts_with('/') || value.contains(',') {
+                    return Err(refused(
+                        "as a parameter it is the directory of one Unix socket, from the root on: write other hosts behind the @",
+                    ));
+                }
+                self.socket = Some(value.into());
+            }
+            _ => return Err(AddressError::Unknown { name: excerpt(name) }),
+        }
+        Ok(())
+    }
+}
+
+fn path(name: &'static str, value: &str) -> Result<PathBuf, AddressError> {
+    match value.is_empty() || value.contains('\0') {
+        true => Err(wrong(name, value, "write the path of a file")),
+        false => Ok(value.into()),
+    }
+}
+
+fn wrong(name: &'static str, value: &str, advice: &'static str) -> AddressError {
+    AddressError::Parameter { name, text: excerpt(value), advice }
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// With percent signs undone.
+fn decoded(text: &str, part: &'static str) -> Result<String, AddressError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(AddressError::Percent { part });
+        };
+        bytes.extend(u8::try_from(high * 16 + low));
+    }
+    match bytes.contains(&0) {
+        true => Err(AddressError::Utf8 { part }),
+        false => String::from_utf8(bytes).map_err(|_| AddressError::Utf8 { part }),
+    }
+}
+
+fn encoded(text: &str, plain: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        match c.is_ascii_alphanumeric() || "-._~".contains(c) || plain.contains(c) {
+            true => encoded.push(c),
+            false => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgres://{}@", encoded(&self.user, ""))?;
+        for (i, host) in self.hosts.iter().enumerate() {
+            write!(f, "{}{host}", if i == 0 { "" } else { "," })?;
+        }
+        write!(f, "/{}", encoded(&self.database, ""))?;
+        let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
+        let target = match self.target {
+            Target::ReadWrite => None,
+            Target::Primary => Some("primary"),
+            Target::ReadOnly => Some("read-only"),
+            Target::Standby => Some("standby"),
+            Target::Any => Some("any"),
+        };
+        let tls = self.tls.map(|tls| match tls {
+            Tls::Off => "disable",
+            Tls::Verified => "verify-full",
+        });
+        let mut parameters: Vec<(&str, String)> = Vec::new();
+        parameters.extend(target.map(|target| ("target_session_attrs", target.to_owned())));
+        parameters.extend(tls.map(|tls| ("sslmode", tls.to_owned())));
+        if let Roots::File(file) = &self.roots {
+            parameters.push(("sslrootcert", path(file)));
+        }
+        if self.schema != SCHEMA {
+            parameters.push(("schema", self.schema.clone()));
+        }
+        if self.connect_timeout_s != CONNECT_TIMEOUT_S {
+            parameters.push(("connect_timeout", self.connect_timeout_s.to_string()));
+        }
+        if self.application_name != APPLICATION {
+            parameters.push(("application_name", encoded(&self.application_name, "")));
+        }
+        if self.pool != POOL {
+            parameters.push(("pool", self.pool.to_string()));
+        }
+        match &self.password {
+            PasswordFrom::Environment => {}
+            PasswordFrom::Passfile(file) => parameters.push(("passfile", path(file))),
+            PasswordFrom::File(file) => parameters.push(("password_file", path(file))),
+        }
+        for (i, (name, value)) in parameters.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Address {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn refused(text: &str) -> String {
+        let error =
+            text.parse::<Address>().map_or_else(|error| error.to_string(), |read| panic!("{text} is {read}"));
+        assert!(!error.contains('\n'), "{error}");
+        error
+    }
+
+    #[test]
+    fn an_address_is_shown_as_it_is_read() {
+        for text in [
+            "postgres://chandler@db.example:5432/market",
+            "postgres://chandler@one:5432,two:6432,[fd00::7]:5432/market?target_session_attrs=any&sslmode=disable",
+            "postgres://a%20b@%2Fvar%2Frun%2Fpostgresql:5433/a%2Fb%25",
+            "postgres://u@10.0.0.7:5432/d?sslmode=verify-full&sslrootcert=/etc/ca.pem&schema=one&connect_timeout=9\
+             &application_name=node%201&pool=4&password_file=/run/secrets/pg",
+            "postgres://u@h:5432/d?passfile=/home/u/.pgpass",
+        ] {
+            assert_eq!(address(text).to_string(), text);
+            assert_eq!(address(&address(text).to_string()), address(text));
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let short = address("postgresql://u@h/d");
+        assert_eq!(short.to_string(), "postgres://u@h:5432/d");
+        assert_eq!(short, address("postgres://u@h:5432/d?schema=chandler&connect_timeout=3&pool=16"));
+        assert_eq!(short.schema(Schema::Candles), "chandler_candles");
+        assert_eq!(short.schema(Schema::Accounts), "chandler_accounts");
+        assert_eq!(short.connect_timeout(), Duration::from_secs(3));
+        assert_eq!(short.target, Target::ReadWrite);
+        assert_eq!(short.password, PasswordFrom::Environment);
+    }
+
+    #[test]
+    fn a_unix_socket_is_named_in_either_way() {
+        let one = address("postgres://u@%2Frun%2Fpostgresql/d");
+        assert_eq!(one, address("postgres://u@/d?host=/run/postgresql"));
+        assert_eq!(
+            address("postgres://u@:5433/d?host=/run/postgresql"),
+            address("postgres://u@%2Frun%2Fpostgresql:5433/d")
+        );
+        assert!(refused("postgres://u@h/d?host=/run/postgresql").contains("names a host already"));
+        assert!(refused("postgres://u@/d?host=db.example").contains("directory of one Unix socket"));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_refused_and_never_repeated() {
+        for text in [
+            "postgres://u:hunter2@h/d",
+            "postgres://u:@h/d",
+            "postgres://u:hun@ter2@h/d",
+            "postgres://u@h/d?password=hunter2",
+            "postgres://u@h/d?pass%77ord=hunter2",
+        ] {
+            let told = refused(text);
+            assert!(told.contains("PGPASSWORD") && told.contains("passfile="), "{told}");
+            assert!(told.contains("password_file=") && !told.contains("ter2"), "{told}");
+        }
+        // Signs that end the part in which a password is looked for.
+        for text in ["postgres://u:hun/ter2@h/d", "postgres://u:hun?ter2@h/d", "postgres://u:hun#ter2@h/d"] {
+            let told = refused(text);
+            assert!(!told.contains("hun") && !told.contains("ter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn each_wrong_part_is_named_with_what_to_write() {
+        for (text, words) in [
+            ("mysql://u@h/d", "begins with another word: write postgres://USER@HOST:PORT/DATABASE"),
+            ("postgres:/u@h/d", "begins with another word"),
+            ("Postgres://u@h/d", "begins with another word"),
+            ("postgres://h/d", "names no user: write postgres://USER"),
+            ("postgres://@h/d", "names no user"),
+            ("postgres://u@/d", "names no host"),
+            ("postgres://u@one,,two/d", "names no host"),
+            ("postgres://u@:5432/d", "names no host"),
+            ("postgres://u@a b/d", "\"a b\" is not the name of a host"),
+            ("postgres://u@fd00::7/d", "an IPv6 address in brackets"),
+            ("postgres://u@[fd00::7/d", "an IPv6 address in brackets"),
+            ("postgres://u@[10.0.0.1]/d", "an IPv6 address in brackets"),
+            ("postgres://u@[::1]5432/d", "an IPv6 address in brackets"),
+            ("postgres://u@h:0/d", "\"0\" is not a port: write a number from 1 to 65535"),
+            ("postgres://u@h:65536/d", "\"65536\" is not a port"),
+            ("postgres://u@h:+5/d", "\"+5\" is not a port"),
+            ("postgres://u@h:/d", "\"\" is not a port"),
+            ("postgres://u@a,b,c,d,e,f,g,h,i/d", "names 9 hosts: name at most 8"),
+            ("postgres://u@h", "names no database: write"),
+            ("postgres://u@h/", "names no database"),
+            ("postgres://u@h?pool=3", "names no database"),
+            ("postgres://u@h/a/b", "\"a/b\" is not the name of a database"),
+            ("postgres://u%0A@h/d", "is not the name of a user"),
+            ("postgres://u%2@h/d", "the user has a percent sign"),
+            ("postgres://u@h%zz/d", "the host has a percent sign"),
+            (
+                "postgres://u@h/d%",
+                "the database has a percent sign without two hexadecimal digits after it: write %25",
+            ),
+            ("postgres://u@h/%FF", "the database is not UTF-8"),
+            ("postgres://u@h/d%00", "the database is not UTF-8"),
+            ("postgres://u@h/d?pool=%4", "the value of a parameter has a percent sign"),
+            ("postgres://u@h/d#x", "write %23"),
+        ] {
+            let told = refused(text);
+            assert!(told.contains(words), "{text}: {told}");
+        }
+        let long = format!("postgres://u@h/{}", "d".repeat(64));
+        assert!(refused(&long).contains("at most 63 bytes"));
+        assert!(refused(&"d".repeat(5_000)).contains("begins with another word"));
+        assert!(refused(&format!("postgres://{}", "d".repeat(5_000))).contains("longer than 4096 bytes"));
+    }
+
+    #[test]
+    fn each_wrong_parameter_is_named_with_what_to_write() {
+        for (query, words) in [
+            ("sslcert=x", "\"sslcert\" of the address is not known: known are target_session_attrs, sslmode"),
+            ("=x", "\"\" of the address is not known"),
+            ("pool=3&pool=3", "`pool` twice"),
+            ("sslmode=prefer", "not verified: write verify-full, or disable"),
+            ("sslmode=allow", "not verified: write verify-full"),
+            ("sslmode=verify-ca", "not verified: write verify-full"),
+            ("sslmode=on", "`sslmode` of the address cannot be \"on\": write verify-full or disable"),
+            ("sslmode", "cannot be \"\": write verify-full or disable"),
+            ("sslrootcert=", "write the path of a file"),
+            ("target_session_attrs=prefer-standby", "write read-write, primary"),
+            ("schema=Own", "letters from a to z"),
+            ("schema=1own", "a letter first"),
+            ("schema=pg_own", "not pg_"),
+            ("schema=own%22", "letters from a to z"),
+            ("connect_timeout=0", "seconds, from 1 to 60"),
+            ("connect_timeout=1.5", "seconds, from 1 to 60"),
+            ("application_name=a%07", "characters of ASCII"),
+            ("pool=0", "from 1 to 64"),
+            ("pool=65", "from 1 to 64"),
+            ("passfile=", "write the path of a file"),
+            ("passfile=a&password_file=b", "leave out one of the two"),
+        ] {
+            let told = refused(&format!("postgres://u@h/d?{query}"));
+            assert!(told.contains(words), "{query}: {told}");
+        }
+    }
+
+    #[test]
+    fn tls_is_verified_wherever_the_network_is_left() {
+        let tls = |text: &str| {
+            let address = address(text);
+            address.hosts.iter().map(|host| address.speaks_tls(host)).collect::<Vec<_>>()
+        };
+        assert_eq!(tls("postgres://u@db.example,127.0.0.1,localhost,[::1]/d"), [true, false, false, false]);
+        assert_eq!(tls("postgres://u@%2Frun/d"), [false]);
+        assert_eq!(tls("postgres://u@127.0.0.1/d?sslmode=require"), [true]);
+        assert_eq!(tls("postgres://u@127.0.0.1/d?sslrootcert=/ca.pem"), [true]);
+        assert_eq!(tls("postgres://u@db.example/d?sslrootcert=system"), [true]);
+        assert_eq!(tls("postgres://u@db.example/d?sslmode=disable"), [false]);
+        assert!(refused("postgres://u@%2Frun/d?sslmode=verify-full").contains("no TLS over a Unix socket"));
+    }
+
+    #[test]
+    fn an_address_is_told_from_a_directory() {
+        for text in
+            ["postgres://", "postgresql://u@h/d", "postgres:u", "PostgreSQL://h", "postgresql+ssl://u@h/d"]
+        {
+            assert!(Address::is_meant(text), "{text}");
+        }
+        for text in ["/srv/store", "postgres", "store/postgres:/x", "mysql://u@h/d", "./postgres://"] {
+            assert!(!Address::is_meant(text), "{text}");
+        }
+    }
+}

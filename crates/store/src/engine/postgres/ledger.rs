@@ -1,0 +1,46 @@
+//! Whose a schema is, and where its migrations are noted.
+
+use std::ops::ControlFlow;
+
+use super::Connection;
+use crate::engine::Fault;
+use crate::engine::migrate::Owner;
+use crate::engine::params::Value;
+
+/// Whatever is in the schema, and which of our columns the ledger has. Of the catalogue, which tells it also to a role without rights.
+const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'migration' then \
+    (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and \
+    cast(a.attname as text) in ('version', 'name', 'digest', 'applied_at', 'oldest')) else 0 end), 0) as bigint) \
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+    where cast(n.nspname as text) = $1 and c.relkind in ('r', 'p', 'v', 'm')";
+const COLUMNS: i64 = 5;
+const LEDGER: &str = "create table if not exists migration (version bigint not null primary key, name text not null, \
+    digest bytea not null, applied_at bigint not null, oldest bigint not null)";
+/// Whoever migrates holds this row until the end: others wait, and then find that it is done.
+const LOCK: &str = "insert into migration (version, name, digest, applied_at, oldest) values (0, 'lock', '', 0, 0) \
+    on conflict (version) do update set name = excluded.name";
+
+impl Connection {
+    pub(crate) fn owner(&self) -> Result<Owner, Fault> {
+        let (mut things, mut columns) = (0, 0);
+        self.each(FOUND, &[Value::Text(self.server().schema())], &mut |row| {
+            (things, columns) = (row.get(0)?, row.get(1)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(match (things, columns) {
+            (0, _) => Owner::Nobody,
+            (_, COLUMNS) => Owner::Ours,
+            _ => Owner::AnotherProgram,
+        })
+    }
+
+    /// Schema and ledger, before the transaction of a migration: two processes that make them at once must not fail over each other.
+    pub(crate) fn make_ledger(&self) -> Result<(), Fault> {
+        self.create_schema()?;
+        self.create(LEDGER)
+    }
+
+    pub(crate) fn lock_ledger(&self) -> Result<(), Fault> {
+        self.run(LOCK, &[]).map(drop)
+    }
+}

@@ -1,0 +1,42 @@
+//! PostgreSQL: one schema a database, a pool of connections, a thread that drives them all. The driver appears nowhere else.
+//!
+//! Start with [`Connection`], which is what a database holds. It borrows a [`Server`]'s connections (`session.rs`): one for each statement, or
+//! one from the beginning of a transaction to its end.
+
+pub use address::{Address, AddressError};
+pub(crate) use connection::Connection;
+pub(crate) use notices::{News, Subject, Watch};
+pub(crate) use pace::Pace;
+pub(crate) use server::{Found, Need, Server};
+pub(crate) use trouble::Trouble;
+pub(crate) use value::column;
+
+mod address;
+mod connect;
+mod connection;
+mod drive;
+mod file;
+mod ledger;
+mod notices;
+mod pace;
+mod password;
+mod runtime;
+mod server;
+mod session;
+mod tls;
+mod trouble;
+mod value;
+
+#[cfg(all(test, unix))]
+#[path = "../../../tests/postgres/engine.rs"]
+mod server_tests;
+
+/// A row, for as long as it is read.
+pub(crate) type Row = tokio_postgres::Row;
+
+/// Which of our two databases a pool is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schema {
+    Candles,
+    Accounts,
+}

@@ -1,0 +1,188 @@
+//! One thread of the process drives all connections. Callers wait on threads of their own, until a deadline: the driver itself has none, and a
+//! cut network would hold them for ever.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Instant;
+
+use tokio::runtime::{Builder, Handle};
+
+static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
+/// Threads for the names of hosts, which the system looks up while it blocks.
+const LOOKUPS_MAX: usize = 4;
+
+/// The runtime, with its thread started if it was not.
+pub(super) fn handle() -> io::Result<Handle> {
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = &*runtime {
+        return Ok(handle.clone());
+    }
+    let (tell, told) = mpsc::sync_channel(1);
+    // Made on its thread: a runtime may not be dropped where another one runs, as on a worker of the server.
+    thread::Builder::new().name("postgres".to_owned()).spawn(move || {
+        let built =
+            Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(LOOKUPS_MAX).build();
+        let built = match built {
+            Ok(built) => built,
+            Err(error) => return tell.send(Err(error)).unwrap_or_default(),
+        };
+        if tell.send(Ok(built.handle().clone())).is_ok() {
+            built.block_on(std::future::pending::<()>());
+        }
+    })?;
+    let handle = told.recv().map_err(|_| io::Error::other("the thread of the connections ended"))??;
+    *runtime = Some(handle.clone());
+    Ok(handle)
+}
+
+/// Runs a future on the runtime and waits for its answer; `None` when the time is up, and then the future is dropped.
+pub(super) fn run<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+    until: Instant,
+) -> io::Result<Option<T>> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let task = handle()?.spawn(async move { tell.send(future.await).unwrap_or_default() });
+    let answer = told.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+    task.abort();
+    Ok(answer)
+}
+
+/// Waits for a future of the driver's client; `None` when the time is up. Nothing of the runtime is polled here, so the caller may be on a
+/// worker of another runtime: a resource of tokio's that has used up the budget of that worker's task would never wake up.
+pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
+    let mut future = pin!(future);
+    // Most rows have arrived by the time they are asked for.
+    if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return Some(output);
+    }
+    let signal = Arc::new(Signal::default());
+    let waker = Waker::from(signal.clone());
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Some(output);
+        }
+        if !signal.wait(until) {
+            return None;
+        }
+    }
+}
+
+/// Sends what a future of the client's sends at its first step, and leaves the answer unread.
+pub(super) fn send_off<F: Future>(future: F) {
+    let _: Poll<F::Output> = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+}
+
+#[derive(Default)]
+struct Signal {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Signal {
+    /// Whether it was woken before the time was up.
+    fn wait(&self, until: Instant) -> bool {
+        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*woken {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            woken = self.changed.wait_timeout(woken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *woken = false;
+        true
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Signal>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Signal>) {
+        *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
+    }
+}
+
+/// A request that is under way: it was sent when this was made, and its answer is read when it is asked for. Answers come in the order of
+/// the requests, and are to be read in it.
+pub(super) enum Sent<F: Future> {
+    Waiting(Pin<Box<F>>),
+    Answered(F::Output),
+}
+
+impl<F: Future> Sent<F> {
+    pub(super) fn of(future: F) -> Sent<F> {
+        let mut future = Box::pin(future);
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Sent::Answered(output),
+            Poll::Pending => Sent::Waiting(future),
+        }
+    }
+
+    pub(super) async fn answer(self) -> F::Output {
+        match self {
+            Sent::Waiting(future) => future.await,
+            Sent::Answered(output) => output,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(30)
+    }
+
+    #[test]
+    fn what_runs_on_the_runtime_is_answered_wherever_the_caller_is() {
+        assert_eq!(run(async { 7 }, soon()).unwrap(), Some(7));
+        let other = Builder::new_current_thread().build().unwrap();
+        other.block_on(async { assert_eq!(run(async { 8 }, soon()).unwrap(), Some(8)) });
+    }
+
+    #[test]
+    fn a_future_that_is_woken_from_elsewhere_comes_to_its_end() {
+        let (tell, told) = futures_channel();
+        let waker = thread::spawn(tell);
+        assert_eq!(wait(told, soon()), Some(()));
+        waker.join().unwrap();
+    }
+
+    #[test]
+    fn what_never_ends_is_left_when_the_time_is_up() {
+        let now = Instant::now();
+        assert_eq!(wait(std::future::pending::<()>(), now), None);
+        assert_eq!(run(std::future::pending::<()>(), now).unwrap(), None);
+    }
+
+    /// A future, and what completes it.
+    fn futures_channel() -> (impl FnOnce() + Send + 'static, impl Future<Output = ()>) {
+        let shared = Arc::new(Mutex::new((false, None::<Waker>)));
+        let told = shared.clone();
+        let tell = move || {
+            let waker = {
+                let mut shared = shared.lock().unwrap();
+                shared.0 = true;
+                shared.1.take()
+            };
+            waker.into_iter().for_each(Waker::wake);
+        };
+        let told = std::future::poll_fn(move |context| {
+            let mut told = told.lock().unwrap();
+            told.1 = Some(context.waker().clone());
+            if told.0 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        (tell, told)
+    }
+}

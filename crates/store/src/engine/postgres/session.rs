@@ -1,0 +1,357 @@
+//! One connection to a server: the statements it has prepared, and requests with their deadlines.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::Stream;
+use tokio::task::AbortHandle;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Row, RowStream, Statement};
+
+use super::drive::Course;
+use super::runtime::{Sent, send_off, wait};
+use super::value::{Param, fit};
+use super::{Pace, Trouble};
+use crate::engine::params::Value;
+
+pub(super) struct Session {
+    /// Shared with requests that are under way while others are sent.
+    client: Arc<Client>,
+    statements: Statements,
+    course: Arc<Course>,
+    task: AbortHandle,
+    at: String,
+    pace: Pace,
+    /// Where a failed statement cannot simply be run again.
+    pub(super) in_transaction: bool,
+    /// Whether the present request has left for the server.
+    pub(super) sent: bool,
+    warnings_before: u64,
+    broken: bool,
+    pub(super) idle_since: Instant,
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) trouble: Trouble,
+    /// Whether a change that was sent may have been made all the same.
+    pub(super) doubt: bool,
+    /// Whether the server was silent until the time was up.
+    pub(super) late: bool,
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Failure {
+        Failure { trouble, doubt: false, late: false }
+    }
+}
+
+pub(super) type Rows = Pin<Box<RowStream>>;
+
+/// Both bound what is held in memory of a pipeline, here and at the server.
+const PIPELINE_REQUESTS_MAX: usize = 256;
+const PIPELINE_BYTES_MAX: usize = 4 << 20;
+
+impl Session {
+    pub(super) fn new(
+        client: Client,
+        course: Arc<Course>,
+        task: AbortHandle,
+        at: String,
+        pace: Pace,
+    ) -> Session {
+        Session {
+            client: Arc::new(client),
+            statements: Statements::default(),
+            course,
+            task,
+            at,
+            pace,
+            in_transaction: false,
+            sent: false,
+            warnings_before: 0,
+            broken: false,
+            idle_since: Instant::now(),
+        }
+    }
+
+    pub(super) fn at(&self) -> &str {
+        &self.at
+    }
+
+    pub(super) fn is_usable(&self) -> bool {
+        !self.broken && !self.client.is_closed()
+    }
+
+    /// Nothing more is to be expected of it. The other side may not know yet.
+    pub(super) fn give_up(&mut self) {
+        self.broken = true;
+        self.task.abort();
+    }
+
+    /// Begins to look at what becomes of one request of the caller's.
+    pub(super) fn begin_request(&mut self) {
+        self.sent = false;
+        self.warnings_before = self.course.warnings().0;
+    }
+
+    /// What a server warned of since. With a commit it can only be that something is not as safe as it should be: most likely the wait for
+    /// a synchronous standby was broken off.
+    pub(super) fn warning(&self) -> Option<String> {
+        let warnings = self.course.warnings();
+        (warnings.0 > self.warnings_before).then(|| warnings.1.clone())
+    }
+
+    /// Several statements in one message, without values.
+    pub(super) fn script(&mut self, text: &str) -> Result<(), Failure> {
+        self.before_sending()?;
+        let answer = wait(self.client.batch_execute(text), self.until());
+        self.answered(answer)
+    }
+
+    /// Sends a statement whose answer is of no interest: what follows on this connection comes behind it.
+    pub(super) fn send_off(&mut self, text: &str) {
+        send_off(self.client.batch_execute(text));
+    }
+
+    /// What was prepared may not fit the tables any more.
+    pub(super) fn forget_statements(&mut self) {
+        self.statements = Statements::default();
+    }
+
+    pub(super) fn run(&mut self, text: &str, values: &[Value<'_>]) -> Result<u64, Failure> {
+        self.prepared(text, |session, statement| {
+            fit(values, statement.params())?;
+            session.before_sending()?;
+            let answer = wait(session.client.execute_raw(statement, params(values)), session.until());
+            session.answered(answer)
+        })
+    }
+
+    pub(super) fn rows(&mut self, text: &str, values: &[Value<'_>]) -> Result<Rows, Failure> {
+        self.prepared(text, |session, statement| {
+            fit(values, statement.params())?;
+            session.before_sending()?;
+            let answer = wait(session.client.query_raw(statement, params(values)), session.until());
+            session.answered(answer).map(Box::pin)
+        })
+    }
+
+    /// The first question of a transaction, sent along with its beginning. It must be one that changes nothing: should the beginning fail, it
+    /// has been asked outside a transaction.
+    pub(super) fn begin_with(
+        &mut self,
+        begin: &str,
+        text: &str,
+        values: &[Value<'_>],
+    ) -> Result<Rows, Failure> {
+        self.prepared(text, |session, statement| {
+            fit(values, statement.params())?;
+            session.before_sending()?;
+            let client = session.client.clone();
+            let begun = Sent::of(client.batch_execute(begin));
+            let rows = Sent::of(client.query_raw(statement, params(values)));
+            let answers = wait(async { (begun.answer().await, rows.answer().await) }, session.until());
+            let (begun, rows) = answers.map_or((None, None), |(begun, rows)| (Some(begun), Some(rows)));
+            if let Err(failure) = session.answered(begun) {
+                session.give_up();
+                return Err(failure);
+            }
+            session.in_transaction = true;
+            session.answered(rows).map(Box::pin)
+        })
+    }
+
+    pub(super) fn next(&mut self, rows: &mut Rows) -> Result<Option<Row>, Failure> {
+        let answer = wait(poll_fn(|context| rows.as_mut().poll_next(context)), self.until());
+        self.answered(answer.map(Option::transpose))
+    }
+
+    /// One statement with many rows of values, all sent before the first answer is awaited. Answers how many rows it changed.
+    pub(super) fn run_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<u64, Failure> {
+        self.prepared(text, |session, statement| {
+            all.iter().try_for_each(|values| fit(values, statement.params()))?;
+            let client = session.client.clone();
+            let mut under_way = VecDeque::new();
+            let mut bytes = 0;
+            let mut changed = 0;
+            let mut rest = all.iter();
+            loop {
+                let has_room = under_way.len() < PIPELINE_REQUESTS_MAX && bytes < PIPELINE_BYTES_MAX;
+                if let Some(values) = rest.as_slice().first().filter(|_| has_room) {
+                    rest.next();
+                    session.before_sending()?;
+                    let size = weight(values);
+                    bytes += size;
+                    let sent = Sent::of(client.execute_raw(statement, params(values)));
+                    under_way.push_back((sent, size));
+                    continue;
+                }
+                let Some((sent, size)) = under_way.pop_front() else {
+                    return Ok(changed);
+                };
+                let answer = wait(sent.answer(), session.until());
+                bytes -= size;
+                changed += session.answered(answer)?;
+            }
+        })
+    }
+
+    /// One question with many rows of values, all sent before the first answer is awaited: the rows of each.
+    pub(super) fn rows_of_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<Vec<Vec<Row>>, Failure> {
+        self.prepared(text, |session, statement| {
+            all.iter().try_for_each(|values| fit(values, statement.params()))?;
+            let mut found = Vec::with_capacity(all.len());
+            for portion in all.chunks(PIPELINE_REQUESTS_MAX) {
+                session.before_sending()?;
+                let client = session.client.clone();
+                let sent = portion.iter().map(|values| Sent::of(client.query_raw(statement, params(values))));
+                for sent in sent.collect::<Vec<_>>() {
+                    let answer = wait(sent.answer(), session.until());
+                    let mut rows = Box::pin(session.answered(answer)?);
+                    let mut of_one = Vec::new();
+                    while let Some(row) = session.next(&mut rows)? {
+                        of_one.push(row);
+                    }
+                    found.push(of_one);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Runs something with a statement that is prepared once. One that the server has forgotten, or that no longer fits its tables after a
+    /// migration, is prepared anew: the server has not run it.
+    fn prepared<T>(
+        &mut self,
+        text: &str,
+        mut run: impl FnMut(&mut Session, &Statement) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if let Some(statement) = self.statements.get(text) {
+            match run(self, &statement) {
+                Err(failure) if is_stale(&failure.trouble) => {
+                    self.statements.remove(text);
+                    if self.in_transaction {
+                        return Err(failure);
+                    }
+                }
+                done => return done,
+            }
+        }
+        self.check_open()?;
+        let answer = wait(self.client.prepare(text), self.until());
+        let statement = self.answered(answer).map_err(|failure| Failure { doubt: false, ..failure })?;
+        self.statements.put(text, statement.clone());
+        run(self, &statement)
+    }
+
+    fn check_open(&self) -> Result<(), Failure> {
+        match self.is_usable() {
+            true => Ok(()),
+            false => Err(Trouble::Away { at: self.at.clone(), reason: self.end() }.into()),
+        }
+    }
+
+    fn before_sending(&mut self) -> Result<(), Failure> {
+        self.check_open()?;
+        self.sent = true;
+        Ok(())
+    }
+
+    fn until(&self) -> Instant {
+        Instant::now() + self.pace.limits().request
+    }
+
+    /// What became of a request; `None` is no answer in time.
+    fn answered<T>(&mut self, answer: Option<Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
+        let Some(answer) = answer else {
+            self.give_up();
+            let reason = format!("no answer within {} s", self.pace.limits().request.as_secs());
+            let trouble = Trouble::Away { at: self.at.clone(), reason };
+            return Err(Failure { trouble, doubt: true, late: true });
+        };
+        answer.map_err(|error| {
+            let doubt = Trouble::leaves_doubt(&error);
+            if Trouble::ends_connection(&error) {
+                self.give_up();
+            }
+            let trouble = match error.is_closed() {
+                true => Trouble::Away { at: self.at.clone(), reason: self.end() },
+                false => Trouble::of(error, &self.at),
+            };
+            Failure { trouble, doubt, late: false }
+        })
+    }
+
+    fn end(&self) -> String {
+        self.course.end().clone().unwrap_or_else(|| "the connection was closed".to_owned())
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("at", &self.at).field("broken", &self.broken).finish_non_exhaustive()
+    }
+}
+
+fn params<'a>(values: &'a [Value<'a>]) -> impl ExactSizeIterator<Item = Param<'a>> {
+    values.iter().map(|value| Param(*value))
+}
+
+/// About how many bytes values take on their way.
+fn weight(values: &[Value<'_>]) -> usize {
+    let of = |value: &Value<'_>| match value {
+        Value::Null | Value::Int(_) => 12,
+        Value::Text(text) => text.len() + 4,
+        Value::Blob(bytes) => bytes.len() + 4,
+    };
+    values.iter().map(of).sum()
+}
+
+fn is_stale(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::Server(error) => {
+            let changed = error.code() == &SqlState::FEATURE_NOT_SUPPORTED
+                && error.routine() == Some("RevalidateCachedQuery");
+            changed || error.code() == &SqlState::INVALID_SQL_STATEMENT_NAME
+        }
+        _ => false,
+    }
+}
+
+/// Prepared statements by their text; those that were used longest ago go first.
+#[derive(Default)]
+struct Statements {
+    held: HashMap<Box<str>, (Statement, u64)>,
+    uses: u64,
+}
+
+/// More than there are statements of ours for one schema.
+const STATEMENTS_MAX: usize = 256;
+
+impl Statements {
+    fn get(&mut self, text: &str) -> Option<Statement> {
+        self.uses += 1;
+        let (statement, used) = self.held.get_mut(text)?;
+        *used = self.uses;
+        Some(statement.clone())
+    }
+
+    fn put(&mut self, text: &str, statement: Statement) {
+        if self.held.len() >= STATEMENTS_MAX {
+            let oldest = self.held.iter().min_by_key(|(_, (_, used))| *used).map(|(text, _)| text.clone());
+            oldest.map(|text| self.held.remove(&text));
+        }
+        self.uses += 1;
+        self.held.insert(text.into(), (statement, self.uses));
+    }
+
+    fn remove(&mut self, text: &str) {
+        self.held.remove(text);
+    }
+}

@@ -1,0 +1,122 @@
+//! TLS towards a server: always with a certificate that is verified.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::Roots;
+use super::file;
+
+/// A bundle of all authorities there are is a quarter of a megabyte.
+const ROOTS_BYTES_MAX: u64 = 4 << 20;
+
+/// What makes connections that trust the given authorities. The error is a line for people.
+pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let config = match roots {
+        Roots::File(path) => builder.with_root_certificates(read(path)?).with_no_client_auth(),
+        // A private authority is often known to the system alone.
+        Roots::System => {
+            let verifier = Verifier::new(provider).map_err(|_| {
+                "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file with \
+                 `sslrootcert=PATH`"
+                    .to_owned()
+            })?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+        }
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn read(path: &Path) -> Result<RootCertStore, String> {
+    let bytes = file::read(path, ROOTS_BYTES_MAX)?;
+    let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, pem::Error>>();
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(found.unwrap_or_default());
+    match added {
+        0 => Err(format!(
+            "{} has no certificate of an authority: name a PEM file with `sslrootcert=PATH`",
+            path.display()
+        )),
+        _ => Ok(roots),
+    }
+}
+
+/// What is wrong with TLS, if that is what an error is about: in words that say what to do. Turning TLS off is not suggested, an attacker
+/// could have caused it.
+pub(super) fn untrusted(error: &(dyn Error + 'static)) -> Option<String> {
+    let found = cause(error)?;
+    let rustls::Error::InvalidCertificate(certificate) = found else {
+        return Some(format!("TLS failed: {found}"));
+    };
+    let words = match certificate {
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "its certificate is not signed by an authority that is trusted here: name the authority's file with `sslrootcert=PATH`"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has ended: renew it there, if the clock here is right"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet: set the clock here, if that one is right"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate is for another name: write a host that the certificate names"
+        }
+        other => return Some(format!("its certificate is not accepted: {other}")),
+    };
+    Some(words.to_owned())
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_authority_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ca.pem");
+        let told = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();
+        assert!(told(&path).starts_with("cannot read "), "{}", told(&path));
+        for text in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(told(&path).contains("has no certificate of an authority"), "{}", told(&path));
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_is_told_from_a_broken_connection() {
+        let of = |error: rustls::Error| untrusted(&io::Error::new(io::ErrorKind::InvalidData, error));
+        let told = of(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)).unwrap();
+        assert!(told.contains("sslrootcert=PATH"), "{told}");
+        let told = of(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)).unwrap();
+        assert!(told.contains("another name"), "{told}");
+        assert_eq!(untrusted(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! What goes wrong with a server, told apart by what helps against it.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::engine::trouble::Kind;
+use crate::engine::{self, Fault};
+
+/// One line each. The name of what was attempted, and of the place, is added above.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// It cannot be reached, or the connection broke before anything could be changed.
+    #[error("{at} cannot be reached: {reason}")]
+    Away { at: String, reason: String },
+    /// The connection broke after a change was sent: it is there, or it is not.
+    #[error(
+        "the answer of {at} was lost ({reason}), so that the change may or may not have been made: look before it is made again"
+    )]
+    Lost { at: String, reason: String },
+    /// It is there and does not let us in.
+    #[error("{at} refuses the connection: {reason}")]
+    Refused { at: String, reason: String },
+    /// What the address names to connect with cannot be used.
+    #[error("no connection to {at} can be made: {reason}")]
+    Unprepared { at: String, reason: String },
+    #[error(
+        "all {open} connections were in use for {waited_s} s: allow more of them with `pool=` in the address, or ask less at once"
+    )]
+    Exhausted { open: usize, waited_s: u64 },
+    #[error(
+        "{at} has no connection left for us ({reason}): raise max_connections there, or lower `pool=` in the address"
+    )]
+    Crowded { at: String, reason: String },
+    #[error("{reason}")]
+    ReadOnly { reason: String },
+    #[error("{reason}")]
+    NoRights { reason: String },
+    #[error(
+        "its encoding is {found}: create a database with `createdb --encoding UTF8 --template template0`"
+    )]
+    WrongEncoding { found: String },
+    #[error("it is PostgreSQL {found}: 15 is the oldest that will do")]
+    TooOld { found: String },
+    #[error("{}", line(.0))]
+    Full(Box<DbError>),
+    #[error("{}", line(.0))]
+    Damaged(Box<DbError>),
+    #[error("{}", line(.0))]
+    Disk(Box<DbError>),
+    /// Something else held what was needed, for longer than anything waits.
+    #[error("{}", line(.0))]
+    Locked(Box<DbError>),
+    /// Two transactions met and this one gave way: the same again may succeed.
+    #[error("{}", line(.0))]
+    Conflict(Box<DbError>),
+    /// A statement of the transaction failed, and nothing of it can be committed.
+    #[error("an earlier statement of the transaction failed, so nothing of it was stored")]
+    Aborted,
+    /// What no PostgreSQL can hold.
+    #[error("{reason}")]
+    Unfit { reason: String },
+    /// A mistake of this program's.
+    #[error("{0}")]
+    Misuse(&'static str),
+    #[error("{}", line(.0))]
+    Server(Box<DbError>),
+    #[error("{}", chain(&**.0))]
+    Driver(Arc<tokio_postgres::Error>),
+    #[error("cannot start the thread of the connections: {0}")]
+    Thread(Arc<io::Error>),
+}
+
+impl Trouble {
+    /// What a server or the way to it reports about a statement.
+    pub(super) fn of(error: tokio_postgres::Error, at: &str) -> Trouble {
+        let reason = || chain(&error);
+        let Some(found) = error.as_db_error() else {
+            // Closed, or an error of the socket.
+            let of_socket = error.source().is_some_and(|source| source.is::<io::Error>());
+            return match error.is_closed() || of_socket {
+                true => Trouble::Away { at: at.to_owned(), reason: reason() },
+                false => Trouble::Driver(Arc::new(error)),
+            };
+        };
+        let class = found.code().code().get(..2).unwrap_or_default();
+        let boxed = || Box::new(found.clone());
+        match found.code() {
+            &SqlState::ADMIN_SHUTDOWN
+            | &SqlState::CRASH_SHUTDOWN
+            | &SqlState::CANNOT_CONNECT_NOW
+            | &SqlState::IDLE_SESSION_TIMEOUT => Trouble::Away { at: at.to_owned(), reason: line(found) },
+            &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
+            &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
+            &SqlState::INSUFFICIENT_PRIVILEGE => Trouble::NoRights { reason: line(found) },
+            &SqlState::DISK_FULL => Trouble::Full(boxed()),
+            &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Trouble::Damaged(boxed()),
+            &SqlState::IO_ERROR => Trouble::Disk(boxed()),
+            &SqlState::LOCK_NOT_AVAILABLE
+            | &SqlState::QUERY_CANCELED
+            | &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Trouble::Locked(boxed()),
+            &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED => {
+                Trouble::Conflict(boxed())
+            }
+            &SqlState::IN_FAILED_SQL_TRANSACTION => Trouble::Aborted,
+            _ if class == "08" => Trouble::Away { at: at.to_owned(), reason: line(found) },
+            _ if class == "28" || found.code() == &SqlState::INVALID_CATALOG_NAME => {
+                Trouble::Refused { at: at.to_owned(), reason: line(found) }
+            }
+            _ => Trouble::Server(boxed()),
+        }
+    }
+
+    /// Whether the connection is of no more use.
+    pub(super) fn ends_connection(error: &tokio_postgres::Error) -> bool {
+        match error.as_db_error() {
+            Some(found) => matches!(found.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
+            None => true,
+        }
+    }
+
+    /// Whether a change that was sent may have been made although this came back: at the end of a transaction a server reports so when it
+    /// was stopped while it waited for its standby.
+    pub(super) fn leaves_doubt(error: &tokio_postgres::Error) -> bool {
+        let Some(found) = error.as_db_error() else {
+            return true;
+        };
+        let unknown = [SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN, SqlState::TRANSACTION_RESOLUTION_UNKNOWN];
+        Trouble::ends_connection(error) || unknown.contains(found.code())
+    }
+
+    pub(super) fn lost(self, at: &str) -> Trouble {
+        let reason = match self {
+            Trouble::Away { reason, .. } => reason,
+            other => other.to_string(),
+        };
+        Trouble::Lost { at: at.to_owned(), reason }
+    }
+
+    /// The five signs with which a server names an error.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Trouble::Full(error)
+            | Trouble::Damaged(error)
+            | Trouble::Disk(error)
+            | Trouble::Locked(error)
+            | Trouble::Conflict(error)
+            | Trouble::Server(error) => Some(error.code().code()),
+            _ => None,
+        }
+    }
+}
+
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Fault {
+        let kind = match &trouble {
+            Trouble::Away { .. } => Kind::Away,
+            Trouble::Lost { .. } => Kind::Unknown,
+            Trouble::Refused { .. } | Trouble::Unprepared { .. } => Kind::Refused,
+            Trouble::Exhausted { .. } | Trouble::Crowded { .. } => Kind::Exhausted,
+            Trouble::ReadOnly { .. } => Kind::ReadOnlyServer,
+            Trouble::NoRights { .. } => Kind::NoRights,
+            Trouble::WrongEncoding { .. } => Kind::WrongEncoding,
+            Trouble::TooOld { .. } => Kind::TooOldServer,
+            Trouble::Full(_) => Kind::Full,
+            Trouble::Damaged(_) => Kind::Damaged,
+            Trouble::Disk(_) => Kind::Disk,
+            Trouble::Locked(_) | Trouble::Conflict(_) => Kind::Locked,
+            Trouble::Unfit { .. } => Kind::Unfit,
+            Trouble::Aborted
+            | Trouble::Misuse(_)
+            | Trouble::Server(_)
+            | Trouble::Driver(_)
+            | Trouble::Thread(_) => Kind::Other,
+        };
+        Fault::Engine(engine::trouble::Trouble { kind, cause: trouble.into() })
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Thread(Arc::new(error))
+    }
+}
+
+/// What a server says, in one line. Its words for people: the first letter is small, and there is no full stop.
+pub(super) fn line(error: &DbError) -> String {
+    let parts = [Some(error.message()), error.detail(), error.hint()];
+    let parts: Vec<String> = parts.into_iter().flatten().map(one_line).collect();
+    parts.join("; ")
+}
+
+const DRIVER_WORDS: [&str; 3] =
+    ["db error", "error connecting to server", "error communicating with the server"];
+
+/// An error and its causes in one line.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    if let Some(found) = error.downcast_ref::<DbError>() {
+        return line(found);
+    }
+    let text = one_line(&error.to_string());
+    match error.source() {
+        // The driver's own words, which add nothing.
+        Some(source) if DRIVER_WORDS.contains(&text.as_str()) => chain(source),
+        Some(source) => format!("{text}: {}", chain(source)),
+        None => text,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    text.strip_suffix('.').unwrap_or(&text).chars().take(400).collect()
+}

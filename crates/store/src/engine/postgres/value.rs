@@ -1,0 +1,157 @@
+//! Values on their way to a server and back.
+
+use std::error::Error;
+use std::fmt;
+
+use bytes::BytesMut;
+use tokio_postgres::Row;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use super::Trouble;
+use crate::engine::Fault;
+use crate::engine::params::Value;
+
+/// A value of a statement, as the driver wants it.
+pub(super) struct Param<'a>(pub(super) Value<'a>);
+
+/// The driver logs values when it is told to log everything, and one may be a secret.
+impl fmt::Debug for Param<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(kind(self.0))
+    }
+}
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self, asked: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match (self.0, asked) {
+            (Value::Null, _) => Ok(IsNull::Yes),
+            (Value::Int(number), &Type::INT8) => number.to_sql(asked, out),
+            (Value::Int(number), &Type::INT4) => i32::try_from(number)?.to_sql(asked, out),
+            (Value::Int(number), &Type::INT2) => i16::try_from(number)?.to_sql(asked, out),
+            (Value::Int(number), &Type::OID) => u32::try_from(number)?.to_sql(asked, out),
+            (Value::Int(number), &Type::BOOL) => (number != 0).to_sql(asked, out),
+            (Value::Text(text), _) => text.to_sql(asked, out),
+            (Value::Blob(bytes), _) => bytes.to_sql(asked, out),
+            (Value::Int(_), _) => Err(format!("a number where {asked} is asked for").into()),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// Whether values are what a statement asks for, before anything is sent.
+pub(super) fn fit(values: &[Value<'_>], asked: &[Type]) -> Result<(), Trouble> {
+    if values.len() != asked.len() {
+        return Err(Trouble::Misuse("a statement has another number of values than of placeholders"));
+    }
+    values.iter().zip(asked).try_for_each(|(value, asked)| fits(*value, asked))
+}
+
+fn fits(value: Value<'_>, asked: &Type) -> Result<(), Trouble> {
+    let range = |fits: bool| match fits {
+        true => Ok(()),
+        false => Err(Trouble::Unfit { reason: format!("a number is outside the range of {asked}") }),
+    };
+    match (value, asked) {
+        (Value::Null, _) | (Value::Int(_), &Type::INT8) => Ok(()),
+        (Value::Int(number), &Type::INT4) => range(i32::try_from(number).is_ok()),
+        (Value::Int(number), &Type::INT2) => range(i16::try_from(number).is_ok()),
+        (Value::Int(number), &Type::OID) => range(u32::try_from(number).is_ok()),
+        (Value::Int(number), &Type::BOOL) => range(matches!(number, 0 | 1)),
+        (Value::Text(text), &(Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN)) => {
+            match text.contains('\0') {
+                true => Err(Trouble::Unfit {
+                    reason: "a text has a NUL in it, which PostgreSQL cannot hold".to_owned(),
+                }),
+                false => Ok(()),
+            }
+        }
+        (Value::Blob(_), &Type::BYTEA) => Ok(()),
+        (value, asked) => Err(Trouble::Unfit {
+            reason: format!("a statement asks for {asked} and is given {}", kind(value)),
+        }),
+    }
+}
+
+fn kind(value: Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Int(_) => "a number",
+        Value::Text(_) => "a text",
+        Value::Blob(_) => "bytes",
+    }
+}
+
+/// A column of a row, where it lies.
+pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
+    let Some(column) = row.columns().get(index) else {
+        return Err(Fault::value("column", &format!("{} columns", row.len())));
+    };
+    let given = column.type_();
+    let value = match *given {
+        Type::INT8 => row.try_get::<_, Option<i64>>(index).map(|number| number.map(Value::Int)),
+        Type::INT4 => row.try_get::<_, Option<i32>>(index).map(|number| number.map(|n| Value::Int(n.into()))),
+        Type::INT2 => row.try_get::<_, Option<i16>>(index).map(|number| number.map(|n| Value::Int(n.into()))),
+        Type::OID => row.try_get::<_, Option<u32>>(index).map(|number| number.map(|n| Value::Int(n.into()))),
+        Type::BOOL => row.try_get::<_, Option<bool>>(index).map(|is| is.map(|is| Value::Int(is.into()))),
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN => {
+            row.try_get::<_, Option<&str>>(index).map(|text| text.map(Value::Text))
+        }
+        Type::BYTEA => row.try_get::<_, Option<&[u8]>>(index).map(|bytes| bytes.map(Value::Blob)),
+        // What a function without a result gives.
+        Type::VOID => Ok(None),
+        _ => return Err(Fault::value("number, text or blob", given.name())),
+    };
+    match value {
+        Ok(value) => Ok(value.unwrap_or(Value::Null)),
+        Err(error) => Err(Fault::value("column", &error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(value: Value<'_>, asked: &Type) -> Option<Vec<u8>> {
+        let mut out = BytesMut::new();
+        match Param(value).to_sql_checked(asked, &mut out).unwrap() {
+            IsNull::Yes => None,
+            IsNull::No => Some(out.to_vec()),
+        }
+    }
+
+    #[test]
+    fn a_number_is_as_wide_as_the_server_asks() {
+        assert_eq!(sent(Value::Int(-2), &Type::INT8).unwrap(), (-2_i64).to_be_bytes());
+        assert_eq!(sent(Value::Int(-2), &Type::INT4).unwrap(), (-2_i32).to_be_bytes());
+        assert_eq!(sent(Value::Int(-2), &Type::INT2).unwrap(), (-2_i16).to_be_bytes());
+        assert_eq!(sent(Value::Int(1), &Type::BOOL).unwrap(), [1]);
+        assert_eq!(sent(Value::Int(7), &Type::OID).unwrap(), 7_u32.to_be_bytes());
+        assert_eq!(sent(Value::Text("é"), &Type::TEXT).unwrap(), "é".as_bytes());
+        assert_eq!(sent(Value::Blob(&[0, 255]), &Type::BYTEA).unwrap(), [0, 255]);
+        assert_eq!(sent(Value::Null, &Type::BYTEA), None);
+    }
+
+    #[test]
+    fn what_a_statement_does_not_ask_for_is_refused_before_it_is_sent() {
+        let told = |value, asked: &Type| fit(&[value], std::slice::from_ref(asked)).unwrap_err().to_string();
+        assert_eq!(told(Value::Int(1 << 40), &Type::INT4), "a number is outside the range of int4");
+        assert_eq!(told(Value::Int(2), &Type::BOOL), "a number is outside the range of bool");
+        assert_eq!(told(Value::Text("7"), &Type::INT8), "a statement asks for int8 and is given a text");
+        assert_eq!(told(Value::Int(7), &Type::TEXT), "a statement asks for text and is given a number");
+        assert_eq!(told(Value::Blob(&[]), &Type::TEXT), "a statement asks for text and is given bytes");
+        assert!(told(Value::Text("a\0b"), &Type::TEXT).contains("NUL"));
+        assert!(fit(&[], &[Type::INT8]).is_err());
+        assert!(fit(&[Value::Null, Value::Int(7)], &[Type::NUMERIC, Type::INT8]).is_ok());
+    }
+
+    #[test]
+    fn a_value_is_not_shown_where_the_driver_logs_it() {
+        assert_eq!(format!("{:?}", Param(Value::Text("secret"))), "a text");
+        assert_eq!(format!("{:?}", Param(Value::Int(7))), "a number");
+    }
+}

@@ -1,0 +1,280 @@
+//! A store is brought from one place to another, whichever engine is at either end.
+//!
+//! Every table of both databases is copied in the order of its keys, in transactions of a few hundred rows; then both ends are read
+//! through and compared by checksums over values. Until that is done the target is marked, and every program refuses to open it. A move
+//! that was interrupted goes on where it was: what the target has of a table is the beginning of what the source has. Nothing is mixed: the
+//! target has nothing, or the beginning of a move of the same source at the same version.
+//!
+//! `tables.rs` says what there is to copy, `rows.rs` reads and writes it, `ends.rs` opens both ends and keeps others away from them.
+
+mod ends;
+mod mark;
+mod rows;
+mod tables;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use market::Timestamp;
+
+use crate::engine::{Db, Place};
+use crate::{Part, StoreError};
+use ends::{Source, Target};
+use rows::{Digest, End};
+use tables::Table;
+
+/// What is to be brought where.
+#[derive(Clone, Copy, Debug)]
+pub struct Move<'a> {
+    pub from: &'a Place,
+    pub to: &'a Place,
+    /// Noted beside the migrations of a new target.
+    pub now: Timestamp,
+}
+
+/// What a move is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveStage {
+    Copy,
+    Compare,
+}
+
+/// How far it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveProgress<'a> {
+    pub stage: MoveStage,
+    pub part: Part,
+    pub table: &'a str,
+    /// Of all tables.
+    pub rows: u64,
+    pub rows_total: u64,
+}
+
+/// Sees how far a move has come, and may stop it. What was copied stays, and the same move goes on from there.
+pub type MoveWatch<'a> = dyn FnMut(MoveProgress<'_>) -> ControlFlow<()> + 'a;
+
+/// A table that is the same at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedTable {
+    pub part: Part,
+    pub name: String,
+    pub rows: u64,
+    /// BLAKE3 over the values of its rows in the order of their keys.
+    pub digest: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("stopped")]
+    Stopped,
+    #[error("{place} cannot be moved to itself: name another place with --to")]
+    Same { place: Place },
+    #[error(
+        "{place} has something in it already: a store is moved to a place that has nothing: {}",
+        instead(place)
+    )]
+    NotEmpty { place: Place },
+    #[error(
+        "{place} has the beginning of a move of {of}, as that was then: run the same command with that store, unchanged, or empty \
+         the target ({}) and begin anew",
+        emptied(place)
+    )]
+    Other { place: Place, of: String },
+    #[error("{place} is in use by {by}: stop every server of it, and run this again")]
+    InUse { place: Place, by: String },
+    #[error(
+        "{from} was changed while it was moved: stop what uses it, empty the target ({}), and begin anew",
+        emptied(to)
+    )]
+    Changed { from: Place, to: Place },
+    #[error(
+        "table {table} of the {part} is not the same at both ends, so it is not known how to move it: use a release that knows both"
+    )]
+    Schema { part: DatabaseName, table: String },
+    #[error(
+        "the rows of table {table} of the {part} at {to} are not those of the source: empty the target ({}), and begin anew",
+        emptied(to)
+    )]
+    Differs { part: DatabaseName, table: String, to: Place },
+}
+
+/// One of the two databases, as messages call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseName(Part);
+
+impl fmt::Display for DatabaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Part::Candles => "candles",
+            Part::Accounts | Part::Key => "accounts",
+        })
+    }
+}
+
+/// Everything is at the target and has been compared. The target stays marked until [`Copied::finish`], so that what belongs to it beside
+/// the databases can be put in its place first.
+#[derive(Debug)]
+pub struct Copied {
+    source: Source,
+    target: Target,
+    pub tables: Vec<MovedTable>,
+    /// Whether it went on from where an earlier one was interrupted.
+    pub resumed: bool,
+}
+
+impl Move<'_> {
+    pub fn run(&self, watch: &mut MoveWatch<'_>) -> Result<Copied, MoveError> {
+        if self.from == self.to {
+            return Err(MoveError::Same { place: self.to.clone() });
+        }
+        let source = Source::open(self.from)?;
+        let (target, resumed) = Target::open(self.to, &source, self.now)?;
+        // Both of them first, so that a difference is told before hours of copying.
+        let mut pairs = vec![Pair::of(Part::Candles, &source.candles, &target.candles)?];
+        if let Some(accounts) = &source.accounts {
+            pairs.push(Pair::of(Part::Accounts, accounts, &target.accounts)?);
+        }
+        let mut total = 0;
+        for pair in &pairs {
+            for table in &pair.tables {
+                total += rows::count(pair.from.db, table)?;
+            }
+        }
+        let mut counter = Counter { stage: MoveStage::Copy, copied: 0, compared: 0, total, watch };
+        let mut tables = Vec::new();
+        // One after the other, because what holds accounts still must not wait for candles: their server ends a transaction in which nothing
+        // happens for a minute.
+        for pair in &pairs {
+            source.hold(pair.part)?;
+            counter.stage = MoveStage::Copy;
+            for table in &pair.tables {
+                pair.copy(table, &target, &mut counter)?;
+            }
+            counter.stage = MoveStage::Compare;
+            for table in &pair.tables {
+                tables.push(pair.compare(table, &mut counter)?);
+            }
+        }
+        drop(pairs);
+        Ok(Copied { source, target, tables, resumed })
+    }
+}
+
+impl Copied {
+    /// Notes which key the secrets of a target on PostgreSQL are sealed with.
+    pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.target.note_sealing_key(fingerprint)
+    }
+
+    /// Whether there were accounts to move, and so a key that belongs to them.
+    pub fn has_accounts(&self) -> bool {
+        self.source.accounts.is_some()
+    }
+
+    /// From here on the target is a store like any other.
+    pub fn finish(self) -> Result<(), MoveError> {
+        self.source.check_unchanged(self.target.place())?;
+        self.target.unmark()
+    }
+}
+
+/// How far everything is.
+struct Counter<'a, 'b> {
+    stage: MoveStage,
+    copied: u64,
+    compared: u64,
+    total: u64,
+    watch: &'a mut MoveWatch<'b>,
+}
+
+impl Counter<'_, '_> {
+    fn add(&mut self, part: Part, table: &str, rows: usize) -> Result<(), MoveError> {
+        let counted = match self.stage {
+            MoveStage::Copy => &mut self.copied,
+            MoveStage::Compare => &mut self.compared,
+        };
+        *counted += rows as u64;
+        let progress =
+            MoveProgress { stage: self.stage, part, table, rows: *counted, rows_total: self.total };
+        match (self.watch)(progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(MoveError::Stopped),
+        }
+    }
+}
+
+/// One of the two databases at both ends.
+struct Pair<'a> {
+    part: Part,
+    from: End<'a>,
+    to: End<'a>,
+    /// Each after those that it refers to.
+    tables: Vec<Table>,
+}
+
+impl<'a> Pair<'a> {
+    fn of(part: Part, from: &'a Db, to: &'a Db) -> Result<Pair<'a>, MoveError> {
+        let tables = tables::agreed(DatabaseName(part), tables::of(from)?, &tables::of(to)?)?;
+        Ok(Pair { part, from: End::of(from, part)?, to: End::of(to, part)?, tables })
+    }
+
+    /// Copies what the target does not have yet.
+    fn copy(&self, table: &Table, target: &Target, counter: &mut Counter<'_, '_>) -> Result<(), MoveError> {
+        let mut behind = self.to.last_key(table)?;
+        if behind.is_some() {
+            let known = rows::count(self.to.db, table)?;
+            counter.add(self.part, &table.name, usize::try_from(known).unwrap_or(usize::MAX))?;
+        }
+        loop {
+            let page = self.from.page(table, behind.as_deref())?;
+            let Some(last) = page.last() else { return Ok(()) };
+            behind = Some(table.key(last));
+            target.write(self.part, || self.to.insert(table, &page))?;
+            counter.add(self.part, &table.name, page.len())?;
+        }
+    }
+
+    /// Reads a table at both ends, side by side, so that neither waits long for the other.
+    fn compare(&self, table: &Table, counter: &mut Counter<'_, '_>) -> Result<MovedTable, MoveError> {
+        let ends = [&self.from, &self.to];
+        let mut digests = ends.map(|_| Digest::of(table));
+        let mut behind = [None, None];
+        loop {
+            let mut read = 0;
+            for ((end, digest), behind) in ends.iter().zip(&mut digests).zip(&mut behind) {
+                let page = end.page(table, behind.as_deref())?;
+                page.iter().for_each(|row| digest.add(row));
+                read += page.len();
+                *behind = page.last().map(|last| table.key(last)).or_else(|| behind.take());
+            }
+            if read == 0 {
+                break;
+            }
+            counter.add(self.part, &table.name, read / 2)?;
+        }
+        let [from, to] = digests;
+        if from.rows != to.rows || from.finish() != to.finish() {
+            let (part, table) = (DatabaseName(self.part), table.name.clone());
+            return Err(MoveError::Differs { part, table, to: self.to.db.place().clone() });
+        }
+        Ok(MovedTable { part: self.part, name: table.name.clone(), rows: from.rows, digest: from.finish() })
+    }
+}
+
+/// What to name instead of a target that has something in it.
+fn instead(place: &Place) -> &'static str {
+    match place.path() {
+        Some(_) => "name another directory with --to",
+        None => "name another database with --to, or another schema in it with `?schema=NAME`",
+    }
+}
+
+/// How a target is emptied.
+fn emptied(place: &Place) -> String {
+    match place.path() {
+        Some(path) => format!("remove {}", path.display()),
+        None => ends::drop_schemas(place),
+    }
+}

@@ -1,0 +1,924 @@
+//! PostgreSQL's side of the engine against a real server. These tests look inside the crate, so they are a module of it:
+//! `engine/postgres/mod.rs` includes this file.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::engine::params::Value;
+use crate::engine::postgres::{
+    Address, Connection, Need, News, Pace, Schema, Server, Subject, Trouble, Watch,
+};
+use crate::engine::statements_on_postgres::harness;
+use crate::engine::{Fault, Role, Row};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A schema of its own, dropped at the end.
+struct Place {
+    address: Address,
+    _schema: harness::Place,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place::with("")
+    }
+
+    /// `parameters` as `&pool=2`.
+    fn with(parameters: &str) -> Place {
+        let schema = harness::server().place();
+        let place = Place { address: parsed(&format!("{}{parameters}", schema.url())), _schema: schema };
+        // Twice: it may be there.
+        place.connection(Role::Writer).create_schema().unwrap();
+        place.connection(Role::Writer).create_schema().unwrap();
+        place
+    }
+
+    fn server(&self, pace: Pace) -> Arc<Server> {
+        Server::open(&self.address, Schema::Candles, pace).unwrap()
+    }
+
+    fn connection(&self, role: Role) -> Connection {
+        Connection::new(self.server(Pace::Usual), role)
+    }
+
+    /// With a table of numbers and names.
+    fn table(&self) -> Connection {
+        let db = self.connection(Role::Writer);
+        db.script("create table thing (id bigint primary key, name text); create index on thing (name)")
+            .unwrap();
+        db
+    }
+}
+
+fn parsed(text: &str) -> Address {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The same database and schema, reached at another port of this machine, maybe by another user.
+fn elsewhere(place: &Place, user: &str, port: u16, parameters: &str) -> Address {
+    let text = place.address.to_string();
+    let (_, rest) = text.split_once('@').unwrap();
+    let (_, path) = rest.split_once('/').unwrap();
+    parsed(&format!("postgres://{user}@127.0.0.1:{port}/{path}{parameters}"))
+}
+
+fn user_of(place: &Place) -> String {
+    let text = place.address.to_string();
+    text.strip_prefix("postgres://").unwrap().split_once('@').unwrap().0.to_owned()
+}
+
+fn as_user(place: &Place, user: &str) -> String {
+    let text = place.address.to_string();
+    format!("postgres://{user}@{}", text.split_once('@').unwrap().1)
+}
+
+fn add(db: &Connection, id: i64, name: &str) -> Result<usize, Fault> {
+    db.run("insert into thing (id, name) values ($1, $2)", &[Value::Int(id), Value::Text(name)])
+}
+
+fn count(db: &Connection) -> i64 {
+    number(db, "select count(*) from thing").unwrap()
+}
+
+fn number(db: &Connection, text: &str) -> Result<i64, Fault> {
+    let mut found = None;
+    db.each(text, &[], &mut |row| {
+        found = Some(int(row, 0)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    found.ok_or(Fault::Missing)
+}
+
+fn int(row: &Row<'_>, column: usize) -> Result<i64, Fault> {
+    match row.value(column)? {
+        Value::Int(number) => Ok(number),
+        other => Err(Fault::value("number", &format!("{other:?}"))),
+    }
+}
+
+fn text(db: &Connection, question: &str) -> String {
+    let mut found = String::new();
+    db.each(question, &[], &mut |row| {
+        if let Value::Text(text) = row.value(0)? {
+            found = text.to_owned();
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+    .unwrap();
+    found
+}
+
+fn trouble<T: std::fmt::Debug>(result: Result<T, Fault>) -> Trouble {
+    match result.unwrap_err() {
+        Fault::Engine(trouble) => *trouble.cause.downcast().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn backend(db: &Connection) -> i64 {
+    number(db, "select pg_backend_pid()").unwrap()
+}
+
+fn backends(place: &Place, of: &str) -> i64 {
+    let text = format!("select count(*) from pg_stat_activity where application_name = '{of}'");
+    number(&place.connection(Role::Reader), &text).unwrap()
+}
+
+fn terminate(place: &Place, of: &str) {
+    let text =
+        format!("select pg_terminate_backend(pid) from pg_stat_activity where application_name = '{of}'");
+    place.connection(Role::Reader).each(&text, &[], &mut |_| Ok(ControlFlow::Continue(()))).unwrap();
+}
+
+/// Waits until something is so. The deadline is for a test that fails.
+fn until(mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + 20 * SECOND;
+    while !is() {
+        assert!(Instant::now() < end, "it did not come to pass");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn values_come_back_as_they_were_stored() {
+    let place = Place::new();
+    let db = place.connection(Role::Writer);
+    db.script(
+        "create table kinds (a bigint, b integer, c smallint, d boolean, e text, f varchar(9), g bytea)",
+    )
+    .unwrap();
+    let rows: [[Value<'_>; 7]; 3] = [
+        [
+            Value::Int(i64::MIN),
+            Value::Int(i32::MAX.into()),
+            Value::Int(-7),
+            Value::Int(1),
+            Value::Text("é\n\u{1F600}"),
+            Value::Text(""),
+            Value::Blob(&[0, 255, 10]),
+        ],
+        [Value::Null; 7],
+        [
+            Value::Int(0),
+            Value::Int(0),
+            Value::Int(0),
+            Value::Int(0),
+            Value::Text(""),
+            Value::Text("x"),
+            Value::Blob(&[]),
+        ],
+    ];
+    for row in &rows {
+        assert_eq!(db.run("insert into kinds values ($1, $2, $3, $4, $5, $6, $7)", row).unwrap(), 1);
+    }
+    let mut found = 0;
+    db.each("select * from kinds", &[], &mut |row| {
+        for (i, value) in rows[found].iter().enumerate() {
+            assert_eq!(row.value(i)?, *value);
+        }
+        assert!(row.value(7).is_err());
+        found += 1;
+        Ok(ControlFlow::Continue(()))
+    })
+    .unwrap();
+    assert_eq!(found, 3);
+    let unknown =
+        db.each("select 1.5::numeric", &[], &mut |row| row.value(0).map(|_| ControlFlow::Continue(())));
+    assert!(matches!(unknown, Err(Fault::Value { .. })), "{unknown:?}");
+}
+
+#[test]
+fn what_the_server_cannot_hold_is_refused_before_it_is_sent() {
+    let place = Place::new();
+    let db = place.table();
+    assert!(matches!(trouble(add(&db, 1, "a\0b")), Trouble::Unfit { .. }));
+    let wrong = db.run("insert into thing (id) values ($1)", &[Value::Text("seven")]);
+    assert!(matches!(trouble(wrong), Trouble::Unfit { .. }));
+    assert_eq!(count(&db), 0);
+}
+
+#[test]
+fn a_transaction_is_stored_as_a_whole_or_not_at_all() {
+    let place = Place::new();
+    let (db, other) = (place.table(), place.connection(Role::Reader));
+    db.begin(true).unwrap();
+    assert!(db.in_transaction());
+    add(&db, 1, "one").unwrap();
+    assert_eq!((count(&db), count(&other)), (1, 0));
+    db.commit().unwrap();
+    assert!(!db.in_transaction());
+    assert_eq!(count(&other), 1);
+    db.begin(true).unwrap();
+    add(&db, 2, "two").unwrap();
+    db.rollback().unwrap();
+    assert_eq!(count(&db), 1);
+    // One that is forgotten.
+    let forgetful = place.connection(Role::Writer);
+    forgetful.begin(true).unwrap();
+    add(&forgetful, 3, "three").unwrap();
+    drop(forgetful);
+    until(|| add(&db, 3, "three").is_ok());
+    db.rollback().unwrap();
+    assert!(matches!(trouble(db.commit()), Trouble::Misuse(_)));
+    db.begin(true).unwrap();
+    assert!(matches!(trouble(db.begin(true)), Trouble::Misuse(_)));
+    db.commit().unwrap();
+}
+
+#[test]
+fn a_reader_sees_one_state_and_cannot_write() {
+    let place = Place::new();
+    let (db, reader) = (place.table(), place.connection(Role::Reader));
+    reader.begin(false).unwrap();
+    assert_eq!(count(&reader), 0);
+    add(&db, 1, "one").unwrap();
+    assert_eq!(count(&reader), 0);
+    reader.commit().unwrap();
+    assert_eq!(count(&reader), 1);
+    assert!(matches!(trouble(add(&reader, 2, "two")), Trouble::NoRights { .. }));
+    assert!(matches!(trouble(reader.begin(true)), Trouble::Misuse(_)));
+    // A writer that reads is held to it by the server.
+    db.begin(false).unwrap();
+    assert!(matches!(trouble(add(&db, 2, "two")), Trouble::ReadOnly { .. }));
+    db.rollback().unwrap();
+    assert_eq!(count(&db), 1);
+}
+
+#[test]
+fn a_transaction_in_which_a_statement_failed_is_not_committed() {
+    let place = Place::new();
+    let db = place.table();
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    let twice = trouble(add(&db, 1, "one"));
+    assert_eq!(twice.code(), Some("23505"), "{twice:?}");
+    assert!(matches!(trouble(add(&db, 2, "two")), Trouble::Aborted));
+    assert!(matches!(trouble(db.commit()), Trouble::Aborted));
+    assert!(!db.in_transaction());
+    assert_eq!(count(&db), 0);
+    // The connection is as good as new.
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    db.commit().unwrap();
+    assert_eq!(count(&db), 1);
+}
+
+#[test]
+fn a_failure_behind_the_last_row_that_was_read_is_not_committed_either() {
+    let place = Place::new();
+    let db = place.table();
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    // It fails at its hundred thousandth row, long after it was broken off.
+    let question = "select 1 / (100000 - i) from generate_series(1, 100000) i";
+    db.each(question, &[], &mut |_| Ok(ControlFlow::Break(()))).unwrap();
+    assert!(matches!(trouble(db.commit()), Trouble::Aborted));
+    assert_eq!(count(&db), 0);
+}
+
+#[test]
+fn statements_run_while_another_is_being_read() {
+    let place = Place::new();
+    let db = place.table();
+    let all: Vec<[Value<'_>; 2]> = (0..3_000).map(|i| [Value::Int(i), Value::Text("x")]).collect();
+    let all: Vec<&[Value<'_>]> = all.iter().map(|row| row.as_slice()).collect();
+    assert_eq!(db.run_all("insert into thing (id, name) values ($1, $2)", &all).unwrap(), 3_000);
+    for in_transaction in [false, true] {
+        if in_transaction {
+            db.begin(true).unwrap();
+        }
+        let mut seen = 0;
+        db.each("select id from thing order by id", &[], &mut |row| {
+            assert_eq!(int(row, 0)?, seen);
+            seen += 1;
+            if seen % 1_000 == 1 {
+                db.run("update thing set name = 'y' where id = $1", &[Value::Int(seen)])?;
+                let mut inner = 0;
+                db.each("select id from thing order by id", &[], &mut |_| {
+                    inner += 1;
+                    if inner == 7 {
+                        assert_eq!(count(&db), 3_000);
+                    }
+                    Ok(if inner < 2_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+                })?;
+                assert_eq!(inner, 2_000);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        assert_eq!(seen, 3_000);
+        if in_transaction {
+            db.commit().unwrap();
+        }
+        assert_eq!(number(&db, "select count(*) from thing where name = 'y'").unwrap(), 3);
+    }
+}
+
+#[test]
+fn a_question_that_is_broken_off_leaves_a_connection_that_works() {
+    let place = Place::new();
+    let db = place.connection(Role::Reader);
+    let long = "select i, repeat('x', 1000) from generate_series(1, 200000) i";
+    for in_transaction in [false, true] {
+        if in_transaction {
+            db.begin(false).unwrap();
+        }
+        for _ in 0..3 {
+            db.each(long, &[], &mut |_| Ok(ControlFlow::Break(()))).unwrap();
+            let failed = db.each(long, &[], &mut |_| Err(Fault::Missing));
+            assert!(matches!(failed, Err(Fault::Missing)));
+            assert_eq!(number(&db, "select 7").unwrap(), 7);
+        }
+    }
+    db.commit().unwrap();
+}
+
+#[test]
+fn many_rows_are_stored_without_waiting_in_between() {
+    let place = Place::new();
+    let db = place.connection(Role::Writer);
+    db.script("create table block (id bigint primary key, body bytea)").unwrap();
+    let insert = "insert into block (id, body) values ($1, $2)";
+    let body = vec![7; 60_000];
+    let rows: Vec<[Value<'_>; 2]> = (0..300).map(|i| [Value::Int(i), Value::Blob(&body)]).collect();
+    let mut all: Vec<&[Value<'_>]> = rows.iter().map(|row| row.as_slice()).collect();
+    assert_eq!(db.run_all(insert, &all).unwrap(), 300);
+    assert_eq!(number(&db, "select sum(length(body))::bigint from block").unwrap(), 300 * 60_000);
+    assert_eq!(db.run_all(insert, &[]).unwrap(), 0);
+    // One of them is there already: nothing of the others is stored.
+    let (new, old) = ([Value::Int(1_000), Value::Null], [Value::Int(7), Value::Null]);
+    all = vec![&new, &old];
+    assert_eq!(trouble(db.run_all(insert, &all)).code(), Some("23505"));
+    assert_eq!(number(&db, "select count(*) from block").unwrap(), 300);
+
+    let keys: Vec<[Value<'_>; 1]> = [3, 1_000, 299, 0].map(|id| [Value::Int(id)]).to_vec();
+    let keys: Vec<&[Value<'_>]> = keys.iter().map(|row| row.as_slice()).collect();
+    for in_transaction in [false, true] {
+        if in_transaction {
+            db.begin(false).unwrap();
+        }
+        let mut found = Vec::new();
+        db.each_of_all("select id, body from block where id = $1", &keys, &mut |i, row| {
+            assert_eq!(row.value(1)?, Value::Blob(&body));
+            found.push((i, int(row, 0)?));
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        assert_eq!(found, [(0, 3), (2, 299), (3, 0)]);
+    }
+    db.commit().unwrap();
+}
+
+#[test]
+fn the_session_is_ours_whatever_the_defaults_are() {
+    let place = Place::with("&application_name=session-is-ours");
+    let admin = Place::new().connection(Role::Writer);
+    let role = format!("{}_role", place.address.schema(Schema::Accounts));
+    admin
+        .script(&format!(
+            "create role {role} login superuser; alter role {role} set default_transaction_isolation = 'serializable'; \
+             alter role {role} set synchronous_commit = off; alter role {role} set statement_timeout = 1"
+        ))
+        .unwrap();
+    let address = parsed(&as_user(&place, &role));
+    let open = |pace| Connection::new(Server::open(&address, Schema::Candles, pace).unwrap(), Role::Writer);
+    let db = open(Pace::Usual);
+    let setting = |db: &Connection, name: &str| text(db, &format!("select current_setting('{name}')"));
+    for (name, value) in [
+        ("search_path", place.address.schema(Schema::Candles).as_str()),
+        ("statement_timeout", "55s"),
+        ("lock_timeout", "20s"),
+        ("idle_in_transaction_session_timeout", "1min"),
+        ("default_transaction_isolation", "read committed"),
+        ("transaction_isolation", "read committed"),
+        ("synchronous_commit", "on"),
+        ("application_name", "session-is-ours"),
+        ("client_encoding", "UTF8"),
+        ("client_connection_check_interval", "5s"),
+    ] {
+        // The name of a schema with a digit in it is quoted nowhere: it has only small letters.
+        assert_eq!(setting(&db, name), value, "{name}");
+    }
+    db.begin(false).unwrap();
+    assert_eq!(setting(&db, "transaction_isolation"), "repeatable read");
+    assert_eq!(setting(&db, "transaction_read_only"), "on");
+    db.commit().unwrap();
+    db.begin(true).unwrap();
+    assert_eq!(setting(&db, "transaction_isolation"), "read committed");
+    assert_eq!(setting(&db, "transaction_read_only"), "off");
+    db.commit().unwrap();
+    assert_eq!(setting(&open(Pace::Quick), "statement_timeout"), "4s");
+    assert_eq!(setting(&open(Pace::Fleeting), "synchronous_commit"), "off");
+    assert_eq!(setting(&open(Pace::Long), "statement_timeout"), "0");
+    drop(db);
+    admin.script(&format!("drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_server_is_checked_for_rights_and_what_it_is() {
+    let place = Place::new();
+    let found = place.server(Pace::Usual).check(Need::Write).unwrap();
+    assert!(found.version >= 150_000 && found.has_schema && found.checks_pages.is_some(), "{found:?}");
+    let admin = place.connection(Role::Writer);
+    let role = format!("{}_role", place.address.schema(Schema::Accounts));
+    admin.script(&format!("create role {role} login")).unwrap();
+    let address = parsed(&as_user(&place, &role));
+    let told = |schema, need| {
+        let server = Server::open(&address, schema, Pace::Usual).unwrap();
+        server.check(need).map_err(|trouble| {
+            assert!(matches!(trouble, Trouble::NoRights { .. }), "{trouble:?}");
+            trouble.to_string()
+        })
+    };
+    let schema = place.address.schema(Schema::Candles);
+    let told_of_use = told(Schema::Candles, Need::Read).unwrap_err();
+    assert!(told_of_use.ends_with(&format!("`grant usage on schema {schema} to {role}`")), "{told_of_use}");
+    let told_of_creation = told(Schema::Accounts, Need::Write).unwrap_err();
+    assert!(told_of_creation.contains("grant create on database"), "{told_of_creation}");
+    assert!(!told(Schema::Accounts, Need::Read).unwrap().has_schema);
+    admin
+        .script(&format!("grant usage on schema {schema} to {role}; create table thing (id bigint)"))
+        .unwrap();
+    assert!(told(Schema::Candles, Need::Write).is_ok());
+    let poor = Connection::new(Server::open(&address, Schema::Candles, Pace::Usual).unwrap(), Role::Writer);
+    let denied = trouble(number(&poor, "select count(*) from thing"));
+    assert!(matches!(&denied, Trouble::NoRights { reason } if reason.contains("table thing")), "{denied:?}");
+    drop(poor);
+    admin.script(&format!("drop owned by {role}; drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_server_that_will_not_do_is_named_with_what_helps() {
+    let place = Place::new();
+    let admin = place.connection(Role::Writer);
+    let name = place.address.schema(Schema::Accounts);
+    admin
+        .run(
+            &format!(
+                "create database {name} encoding 'SQL_ASCII' template template0 lc_collate 'C' lc_ctype 'C'"
+            ),
+            &[],
+        )
+        .unwrap();
+    let text = place.address.to_string();
+    let (before, after) = text.rsplit_once('/').unwrap();
+    let (_, parameters) = after.split_once('?').unwrap();
+    let told = |address: &str| {
+        let server = Server::open(&parsed(address), Schema::Candles, Pace::Usual).unwrap();
+        server.check(Need::Read).unwrap_err()
+    };
+    let encoding = told(&format!("{before}/{name}?{parameters}"));
+    assert!(matches!(&encoding, Trouble::WrongEncoding { found } if found == "SQL_ASCII"), "{encoding:?}");
+    admin.run(&format!("drop database {name} with (force)"), &[]).unwrap();
+    let absent = told(&format!("{before}/{name}?{parameters}"));
+    assert!(matches!(&absent, Trouble::Refused { reason, .. } if reason.contains("createdb")), "{absent:?}");
+    let nobody = told(&as_user(&place, "nobody-here"));
+    assert!(matches!(nobody, Trouble::Refused { .. }), "{nobody:?}");
+    let standby = told(&format!("{text}&target_session_attrs=standby"));
+    assert!(matches!(standby, Trouble::ReadOnly { .. }), "{standby:?}");
+    let plain = told(&format!("{text}&sslmode=verify-full"));
+    assert!(
+        matches!(&plain, Trouble::Refused { reason, .. } if reason.contains("speaks no TLS")),
+        "{plain:?}"
+    );
+
+    let role = format!("{name}_role");
+    admin
+        .script(&format!(
+            "create role {role} login; alter role {role} set default_transaction_read_only = on"
+        ))
+        .unwrap();
+    let read_only = told(&as_user(&place, &role));
+    assert!(read_only.to_string().contains("default_transaction_read_only"), "{read_only:?}");
+    admin.script(&format!("drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_server_that_is_away_is_told_at_once_to_all_but_one() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let place = Place::new();
+    let server = Server::open(&elsewhere(&place, "u", free, ""), Schema::Candles, Pace::Quick).unwrap();
+    let away = server.check(Need::Read).unwrap_err();
+    assert!(matches!(&away, Trouble::Away { at, .. } if *at == format!("127.0.0.1:{free}")), "{away:?}");
+
+    // It takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = elsewhere(&place, "u", silent.local_addr().unwrap().port(), "&connect_timeout=1");
+    let server = Server::open(&address, Schema::Candles, Pace::Quick).unwrap();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = taken.clone();
+    thread::spawn(move || {
+        let mut held = Vec::new();
+        while let Ok((client, _)) = silent.accept() {
+            count.fetch_add(1, Ordering::SeqCst);
+            held.push(client);
+        }
+    });
+    thread::scope(|scope| {
+        for _ in 0..100 {
+            scope.spawn(|| {
+                assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
+                // Somebody else may be trying again, or this one does.
+                assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
+            });
+        }
+    });
+    // A pool of them at first, and then one at a time.
+    let taken = taken.load(Ordering::SeqCst);
+    assert!(taken <= 16 + 8, "{taken}");
+}
+
+#[test]
+fn the_first_host_that_will_do_is_taken() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let place = Place::new();
+    let text = place.address.to_string().replacen('@', &format!("@127.0.0.1:{free},"), 1);
+    let db =
+        Connection::new(Server::open(&parsed(&text), Schema::Candles, Pace::Usual).unwrap(), Role::Reader);
+    assert_eq!(number(&db, "select 7").unwrap(), 7);
+    let none = format!("{text}&target_session_attrs=standby");
+    let told =
+        Server::open(&parsed(&none), Schema::Candles, Pace::Usual).unwrap().check(Need::Read).unwrap_err();
+    assert!(matches!(&told, Trouble::Away { reason, .. } if reason.contains("is a primary")), "{told:?}");
+}
+
+#[test]
+fn a_pool_has_its_size_and_nobody_waits_for_ever() {
+    let place = Place::with("&pool=2&application_name=pool-of-two");
+    let server = place.server(Pace::Usual);
+    let connection = || Connection::new(server.clone(), Role::Writer);
+    let barrier = Barrier::new(9);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                for _ in 0..50 {
+                    assert_eq!(number(&connection(), "select 7").unwrap(), 7);
+                }
+            });
+        }
+        barrier.wait();
+        assert!(backends(&place, "pool-of-two") <= 2 + 1);
+    });
+    let holders = [connection(), connection()];
+    for holder in &holders {
+        holder.begin(true).unwrap();
+        holder.run("select 1", &[]).unwrap();
+    }
+    let began = Instant::now();
+    let told = trouble(connection().begin(true));
+    assert!(matches!(told, Trouble::Exhausted { open: 2, waited_s: 5 }), "{told:?}");
+    assert!(began.elapsed() >= 5 * SECOND);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| number(&connection(), "select 7").unwrap());
+        let [first, _second] = holders;
+        scope.spawn(move || first.commit().unwrap());
+        assert_eq!(waiting.join().unwrap(), 7);
+    });
+}
+
+#[test]
+fn the_last_connection_that_was_given_back_is_the_next_to_be_taken() {
+    let place = Place::new();
+    let server = place.server(Pace::Usual);
+    let [one, two] = [(); 2].map(|()| Connection::new(server.clone(), Role::Reader));
+    one.begin(false).unwrap();
+    two.begin(false).unwrap();
+    let (first, second) = (backend(&one), backend(&two));
+    assert_ne!(first, second);
+    one.commit().unwrap();
+    two.commit().unwrap();
+    for _ in 0..5 {
+        assert_eq!(backend(&one), second);
+    }
+}
+
+#[test]
+fn a_connection_that_broke_is_replaced_outside_a_transaction_alone() {
+    let place = Place::with("&application_name=breaks");
+    let db = place.table();
+    let admin = Place::new();
+    for _ in 0..20 {
+        // Nobody waits for the news of the end to arrive.
+        terminate(&admin, "breaks");
+        assert_eq!(number(&db, "select 7").unwrap(), 7);
+    }
+    terminate(&admin, "breaks");
+    db.begin(true).unwrap();
+    assert_eq!(count(&db), 0);
+    add(&db, 1, "one").unwrap();
+    terminate(&admin, "breaks");
+    let told = trouble(add(&db, 2, "two"));
+    assert!(matches!(&told, Trouble::Away { reason, .. } if reason.contains("administrator")), "{told:?}");
+    assert!(matches!(trouble(db.commit()), Trouble::Aborted));
+    assert_eq!(count(&db), 0);
+    // Known to be over before the commit is sent: nothing is in doubt.
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    terminate(&admin, "breaks");
+    until(|| backends(&admin, "breaks") == 0);
+    let told = trouble(db.commit());
+    assert!(matches!(told, Trouble::Away { .. } | Trouble::Lost { .. }), "{told:?}");
+    assert_eq!(count(&db), 0);
+}
+
+#[test]
+fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
+    let place = Place::new();
+    let (db, other) = (place.table(), place.connection(Role::Writer));
+    let columns = |db: &Connection| {
+        let mut columns = 0;
+        db.each("select * from thing", &[], &mut |row| {
+            while row.value(columns).is_ok() {
+                columns += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        columns
+    };
+    add(&db, 1, "one").unwrap();
+    assert_eq!(columns(&db), 2);
+    other.script("alter table thing add column more bigint").unwrap();
+    assert_eq!(columns(&db), 3);
+    assert_eq!(columns(&db), 3);
+    other.script("alter table thing drop column more").unwrap();
+    db.begin(false).unwrap();
+    // With the beginning of the transaction it cannot be repeated, the second time it is right.
+    let told = db.each("select * from thing", &[], &mut |_| Ok(ControlFlow::Continue(())));
+    db.rollback().unwrap();
+    assert_eq!(trouble(told).code(), Some("0A000"));
+    assert_eq!(columns(&db), 2);
+}
+
+#[test]
+fn more_statements_than_are_held_can_be_used() {
+    let place = Place::with("&pool=1");
+    let db = place.connection(Role::Reader);
+    for round in 0..2 {
+        for i in 0..600 {
+            assert_eq!(number(&db, &format!("select {i}::bigint + {round}")).unwrap(), i + round);
+        }
+    }
+    let held = number(&db, "select count(*) from pg_prepared_statements").unwrap();
+    assert!(held <= 256 + 1, "{held}");
+}
+
+#[test]
+fn a_lock_that_is_held_too_long_is_told_as_such() {
+    let place = Place::new();
+    let db = place.table();
+    add(&db, 1, "one").unwrap();
+    db.begin(true).unwrap();
+    db.run("update thing set name = 'held' where id = 1", &[]).unwrap();
+    let quick = Connection::new(place.server(Pace::Quick), Role::Writer);
+    let told = trouble(quick.run("update thing set name = 'wanted' where id = 1", &[]));
+    assert!(matches!(told, Trouble::Locked(_)), "{told:?}");
+    db.rollback().unwrap();
+    assert_eq!(quick.run("update thing set name = 'wanted' where id = 1", &[]).unwrap(), 1);
+}
+
+#[test]
+fn two_that_wait_for_each_other_are_told_apart_from_other_trouble() {
+    let place = Place::new();
+    let db = place.table();
+    add(&db, 1, "one").unwrap();
+    add(&db, 2, "two").unwrap();
+    let barrier = Barrier::new(2);
+    let change = |first: i64, second: i64| -> Result<(), Fault> {
+        let db = place.connection(Role::Writer);
+        db.begin(true)?;
+        db.run("update thing set name = 'x' where id = $1", &[Value::Int(first)])?;
+        barrier.wait();
+        db.run("update thing set name = 'x' where id = $1", &[Value::Int(second)])?;
+        db.commit()
+    };
+    let results = thread::scope(|scope| {
+        let one = scope.spawn(|| change(1, 2));
+        let two = scope.spawn(|| change(2, 1));
+        [one.join().unwrap(), two.join().unwrap()]
+    });
+    let failed: Vec<Trouble> = results.into_iter().filter(Result::is_err).map(trouble).collect();
+    assert!(matches!(failed.as_slice(), [Trouble::Conflict(_)]), "{failed:?}");
+}
+
+#[test]
+fn a_warning_that_comes_with_a_commit_leaves_it_in_doubt() {
+    let place = Place::new();
+    let db = place.table();
+    let alone = db.run("do $$ begin raise warning 'the standby did not confirm'; end $$", &[]);
+    assert!(
+        matches!(trouble(alone), Trouble::Lost { reason, .. } if reason == "the standby did not confirm")
+    );
+    db.script(
+        "create function warn() returns trigger language plpgsql as $$ begin raise warning 'not confirmed'; return new; end $$; \
+         create constraint trigger warn after insert on thing deferrable initially deferred for each row execute function warn()",
+    )
+    .unwrap();
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    assert!(matches!(trouble(db.commit()), Trouble::Lost { reason, .. } if reason == "not confirmed"));
+    assert_eq!(count(&db), 1);
+}
+
+#[test]
+fn a_worker_of_another_runtime_can_ask() {
+    let place = Place::new();
+    let db = place.table();
+    let ask = move || {
+        for i in 0..500 {
+            assert_eq!(number(&db, "select 7").unwrap(), 7, "{i}");
+        }
+        db.begin(true).unwrap();
+        add(&db, 1, "one").unwrap();
+        db.commit().unwrap();
+        assert_eq!(count(&db), 1);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async move { tokio::spawn(async move { ask() }).await.unwrap() });
+}
+
+/// Something between us and the server that can be told to let nothing through.
+struct Between {
+    port: u16,
+    mode: Arc<AtomicU8>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+const PASS: u8 = 0;
+/// Nothing comes back from the server any more.
+const MUTE: u8 = 1;
+/// Nothing comes back, and new connections are taken but not passed on.
+const GONE: u8 = 2;
+
+impl Between {
+    fn new(to: &Address) -> Between {
+        let text = to.to_string();
+        let (_, rest) = text.split_once('@').unwrap();
+        let target = rest.split_once('/').unwrap().0.to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let between = Between {
+            port: listener.local_addr().unwrap().port(),
+            mode: Arc::default(),
+            open: Arc::default(),
+        };
+        let (mode, open) = (between.mode.clone(), between.open.clone());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let mut all = open.lock().unwrap();
+                all.push(client.try_clone().unwrap());
+                if mode.load(Ordering::SeqCst) == GONE {
+                    continue;
+                }
+                let server = TcpStream::connect(&target).unwrap();
+                all.push(server.try_clone().unwrap());
+                pass(client.try_clone().unwrap(), server.try_clone().unwrap(), None);
+                pass(server, client, Some(mode.clone()));
+            }
+        });
+        between
+    }
+
+    fn set(&self, mode: u8) {
+        self.mode.store(mode, Ordering::SeqCst);
+    }
+
+    fn cut(&self) {
+        for stream in self.open.lock().unwrap().drain(..) {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, mode: Option<Arc<AtomicU8>>) {
+    thread::spawn(move || {
+        let mut bytes = [0; 65_536];
+        while let Ok(count) = from.read(&mut bytes) {
+            let muted = mode.as_ref().is_some_and(|mode| mode.load(Ordering::SeqCst) != PASS);
+            if count == 0 || (!muted && to.write_all(&bytes[..count]).is_err()) {
+                break;
+            }
+        }
+        to.shutdown(Shutdown::Both).ok();
+    });
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_in_doubt() {
+    let place = Place::new();
+    let admin = place.table();
+    let between = Between::new(&place.address);
+    let address = elsewhere(&place, &user_of(&place), between.port, "");
+    let db = Connection::new(Server::open(&address, Schema::Candles, Pace::Quick).unwrap(), Role::Writer);
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    between.set(MUTE);
+    thread::scope(|scope| {
+        let commit = scope.spawn(move || (trouble(db.commit()), db));
+        until(|| count(&admin) == 1);
+        between.cut();
+        let (told, db) = commit.join().unwrap();
+        assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
+        // It may go on at once.
+        between.set(PASS);
+        assert_eq!(count(&db), 1);
+        add(&db, 2, "two").unwrap();
+        // The same for a statement of its own.
+        between.set(MUTE);
+        let alone = scope.spawn(move || (trouble(add(&db, 3, "three")), db));
+        until(|| count(&admin) == 3);
+        between.cut();
+        let (told, db) = alone.join().unwrap();
+        assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
+        between.set(PASS);
+        assert_eq!(count(&db), 3);
+        // And none for a question: it is asked again.
+        between.set(MUTE);
+        let asked = scope.spawn(move || count(&db));
+        between.set(PASS);
+        between.cut();
+        assert_eq!(asked.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_cut_network_holds_nobody_for_ever() {
+    let place = Place::new();
+    let _admin = place.table();
+    let between = Between::new(&place.address);
+    let address = elsewhere(&place, &user_of(&place), between.port, "&connect_timeout=1");
+    let server = Server::open(&address, Schema::Candles, Pace::Quick).unwrap();
+    let connection = || Connection::new(server.clone(), Role::Writer);
+    let (db, other) = (connection(), connection());
+    db.begin(true).unwrap();
+    add(&db, 1, "one").unwrap();
+    other.begin(false).unwrap();
+    count(&other);
+    other.commit().unwrap();
+    between.set(GONE);
+    let told = trouble(add(&db, 2, "two"));
+    assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 5 s"), "{told:?}");
+    db.rollback().unwrap();
+    // The idle connections are no longer trusted: the next finds out in the time of connecting.
+    let told = trouble(number(&other, "select 7"));
+    assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 1 s"), "{told:?}");
+    assert!(matches!(trouble(number(&other, "select 7")), Trouble::Away { .. }));
+    between.set(PASS);
+    until(|| number(&other, "select 7").is_ok());
+    assert_eq!(count(&db), 0);
+}
+
+#[test]
+fn changes_are_heard_of_and_asked_for() {
+    let place = Place::with("&application_name=watches");
+    let db = place.connection(Role::Writer);
+    db.script("create table counter (value bigint not null); insert into counter values (5)").unwrap();
+    let server = place.server(Pace::Usual);
+    let channel = server.schema().to_owned();
+    let (tell, told) = mpsc::channel();
+    let watch = |every| {
+        let subject =
+            Subject { channels: vec![channel.clone()], question: "select value from counter", every };
+        let tell = tell.clone();
+        Watch::start(server.clone(), subject, move |news| {
+            let news = match news {
+                News::Number(number) => format!("number {number}"),
+                News::Notice { payload, .. } => format!("notice {payload}"),
+                News::Listening => "listening".to_owned(),
+                News::Away(_) => "away".to_owned(),
+            };
+            tell.send(news).unwrap();
+        })
+        .unwrap()
+    };
+    let next = || told.recv_timeout(20 * SECOND).unwrap();
+    // Far longer than the test: what is heard is heard by notice alone.
+    let watching = watch(Duration::from_secs(3_600));
+    assert_eq!([next(), next()], ["listening", "number 5"]);
+    assert_eq!(watching.listens(), Some(true));
+    assert!(watching.age().is_some());
+    db.begin(true).unwrap();
+    db.run("update counter set value = 6", &[]).unwrap();
+    db.run("select pg_notify($1, '6')", &[Value::Text(&channel)]).unwrap();
+    db.commit().unwrap();
+    assert_eq!([next(), next()], ["notice 6", "number 6"]);
+    // A connection that ends is noticed by itself, and what was missed is asked for.
+    let admin = Place::new();
+    db.run("update counter set value = 7", &[]).unwrap();
+    terminate(&admin, "watches");
+    assert_eq!([next(), next(), next()], ["away", "listening", "number 7"]);
+    watching.stop();
+    // Without a notice.
+    let watching = watch(Duration::from_millis(20));
+    assert_eq!([next(), next()], ["listening", "number 7"]);
+    db.run("update counter set value = 8", &[]).unwrap();
+    assert_eq!(next(), "number 8");
+    drop(watching);
+    until(|| backends(&admin, "watches") <= 1);
+}

@@ -1,0 +1,50 @@
+//! What a store promises, on PostgreSQL: the same files as on SQLite, with the same names of tests, each in schemas of its own on a server
+//! that this binary starts. What only a server can do wrong is in the other files.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+#[path = "../suite/fixture.rs"]
+mod fixture;
+mod harness;
+mod home;
+
+// On every engine.
+#[path = "../suite/accounts.rs"]
+mod accounts;
+#[path = "../suite/actions.rs"]
+mod actions;
+#[path = "../suite/background.rs"]
+mod background;
+#[path = "../suite/blocks.rs"]
+mod blocks;
+#[path = "../suite/checks.rs"]
+mod checks;
+#[path = "../suite/journals.rs"]
+mod journals;
+#[path = "../suite/ledger.rs"]
+mod ledger;
+#[path = "../suite/margins.rs"]
+mod margins;
+#[path = "../suite/moving.rs"]
+mod moving;
+#[path = "../suite/opening.rs"]
+mod opening;
+#[path = "../suite/password_links.rs"]
+mod password_links;
+#[path = "../suite/people.rs"]
+mod people;
+#[path = "../suite/securities.rs"]
+mod securities;
+#[path = "../suite/statements.rs"]
+mod statements;
+#[path = "../suite/topics.rs"]
+mod topics;
+#[path = "../suite/trades.rs"]
+mod trades;
+#[path = "../suite/transactions.rs"]
+mod transactions;
+#[path = "../suite/watchlists.rs"]
+mod watchlists;
+
+// Of servers alone.
+mod same_names;

@@ -1,0 +1,161 @@
+//! What can be wrong with a server or a database: each is told apart, in a line, and nothing is left of the attempt.
+
+use store::{Access, Accounts, Place, Store, StoreError};
+
+use crate::accounts::add;
+use crate::fixture::{Home, NOW, block, minutes, put};
+use crate::harness;
+
+const WRITE: Access = Access::Write { now: NOW };
+
+/// What both parts of a store say to being opened for writing.
+fn refusals(place: &Place) -> [StoreError; 2] {
+    [Store::open(place, WRITE).unwrap_err(), Accounts::open(place, NOW).unwrap_err()]
+}
+
+/// One line, with these words in it, and nothing of a store in the database.
+fn check(home: &Home, place: &Place, words: &str, is_it: impl Fn(&StoreError) -> bool) {
+    for error in refusals(place) {
+        assert!(is_it(&error), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(words) && !text.contains('\n'), "{text}");
+    }
+    let schemas = "select count(*) from pg_namespace where nspname like '%\\_candles' or nspname like '%\\_accounts'";
+    if let Ok(found) = home.on_server().database_sql(&format!("{schemas} and nspname ~ '^{}_'", prefix(home))) {
+        assert_eq!(found, "0", "{words}");
+    }
+}
+
+fn prefix(home: &Home) -> String {
+    home.on_server().schema("candles").trim_end_matches("_candles").to_owned()
+}
+
+#[test]
+fn another_encoding_is_refused() {
+    for encoding in ["SQL_ASCII", "LATIN1"] {
+        let home = Home::in_database(&format!("encoding '{encoding}' template template0"));
+        check(&home, &(&home).into(), encoding, |error| matches!(error, StoreError::WrongEncoding { .. }));
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_refused() {
+    let home = Home::new();
+    let url = home.text().replace("/postgres?", "/nowhere_at_all?");
+    check(&home, &url.parse().unwrap(), "nowhere_at_all", |error| matches!(error, StoreError::Refused { .. }));
+}
+
+#[test]
+fn a_port_without_a_server_is_away() {
+    let home = Home::new();
+    // Nobody listens at port 1.
+    let place = home.on_server().url_of("postgres", 1, "").parse().unwrap();
+    check(&home, &place, "127.0.0.1:1", |error| matches!(error, StoreError::Away { .. }));
+}
+
+#[test]
+fn who_may_make_nothing_is_refused() {
+    let home = Home::new();
+    let role = format!("guest_{}", prefix(&home));
+    home.on_server().database_sql(&format!("create role {role} login")).unwrap();
+    let port = home.on_server().server().port();
+    let place = home.on_server().url_of(&role, port, "").parse().unwrap();
+    check(&home, &place, &role, |error| matches!(error, StoreError::NoRights { .. }));
+    home.on_server().database_sql(&format!("drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_database_that_is_read_only_is_refused_to_who_writes() {
+    let home = Home::in_database("");
+    let name = home.on_server().database_sql("select current_database()").unwrap();
+    home.on_server().database_sql(&format!("alter database {name} set default_transaction_read_only = on")).unwrap();
+    check(&home, &(&home).into(), "read", |error| matches!(error, StoreError::ReadOnlyServer { .. }));
+}
+
+#[test]
+fn a_pool_that_is_used_up_is_told_from_a_server_that_is_away() {
+    let home = Home::new();
+    let port = home.on_server().server().port();
+    let place: Place = home.on_server().url_of("postgres", port, "&pool=1").parse().unwrap();
+    let store = Store::open(&place, WRITE).unwrap();
+    put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    let mut holder = store.reader().unwrap();
+    let held = holder.snapshot().unwrap();
+    held.version().unwrap();
+    let mut other = store.reader().unwrap();
+    let error = other.snapshot().and_then(|snapshot| snapshot.version()).unwrap_err();
+    assert!(matches!(error, StoreError::Exhausted { .. }), "{error:?}");
+    drop(held);
+    other.snapshot().unwrap().version().unwrap();
+}
+
+#[test]
+fn defaults_of_a_database_change_nothing() {
+    let home = Home::in_database("");
+    let name = home.on_server().database_sql("select current_database()").unwrap();
+    for setting in [
+        "default_transaction_isolation = 'serializable'",
+        "search_path = 'nowhere'",
+        "timezone = 'Asia/Kathmandu'",
+        "bytea_output = 'escape'",
+        "statement_timeout = '1ms'",
+        "client_encoding = 'LATIN1'",
+        "standard_conforming_strings = off",
+    ] {
+        home.on_server().database_sql(&format!("alter database {name} set {setting}")).unwrap();
+    }
+    let store = Store::open(&home, WRITE).unwrap();
+    put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    let accounts = Accounts::open(&home, NOW).unwrap();
+    add(&accounts, "燈芯 \\ 'wick'").unwrap();
+    assert!(accounts.account_named("燈芯 \\ 'wick'").unwrap().is_some());
+    assert_eq!(store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
+}
+
+#[test]
+fn stores_of_other_names_in_one_database_know_nothing_of_each_other() {
+    let (one, other) = (Home::new(), Home::new());
+    let (here, there) = (Accounts::open(&one, NOW).unwrap(), Accounts::open(&other, NOW).unwrap());
+    add(&here, "ann").unwrap();
+    assert!(there.is_empty().unwrap());
+    add(&there, "ann").unwrap();
+}
+
+#[test]
+fn a_text_that_no_server_can_hold_is_refused_and_hinders_nothing() {
+    let home = Home::new();
+    let accounts = Accounts::open(&home, NOW).unwrap();
+    let error = add(&accounts, "a\0b").unwrap_err();
+    assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
+    add(&accounts, "ann").unwrap();
+}
+
+/// A step that only adds lets programs of the schema before go on; one that takes away does not.
+#[test]
+fn a_later_step_says_who_may_go_on_beside_it() {
+    let home = Home::new();
+    let store = Store::open(&home, WRITE).unwrap();
+    put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    let known = home.number("candles", "select max(version) from migration");
+    home.put_step("candles", known + 1, known);
+    // Who has it open goes on, and so does who comes now.
+    put(&store, &minutes("700.HK"), &[], &[block(3, 4)]);
+    for access in [Access::Read, WRITE] {
+        let again = Store::open(&home, access).unwrap();
+        assert_eq!(again.reader().unwrap().snapshot().unwrap().all_series().unwrap().len(), 1);
+    }
+    home.put_step("candles", known + 2, known + 1);
+    let error = Store::open(&home, Access::Read).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Newer { found, known: here, .. } if found == known + 2 && here == known),
+        "{error:?}"
+    );
+    let error = store.writer().unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");
+}
+
+#[test]
+fn the_server_of_these_tests_is_one_that_will_do() {
+    let version: u32 = harness::server().sql("postgres", "show server_version_num").unwrap().parse().unwrap();
+    assert!(version >= 150_000, "{version}: ./setup.sh --test, or CHANDLER_TEST_POSTGRES with the programs of a newer one");
+}

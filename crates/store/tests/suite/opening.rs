@@ -1,0 +1,121 @@
+//! Opening a store: what is there is taken as it is, what is not ours is refused and left alone.
+
+use std::sync::Barrier;
+
+use store::{Access, Accounts, Store, StoreError};
+
+use crate::fixture::{Home, NOW, block, fresh, minutes, put};
+
+const WRITE: Access = Access::Write { now: NOW };
+
+#[test]
+fn an_absent_store_is_not_made_by_whoever_reads() {
+    let home = Home::new();
+    for access in [Access::Read, Access::Look] {
+        let error = Store::open(&home, access).unwrap_err();
+        assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
+    }
+    // Nor is anything else of it.
+    let store = Store::open(&home, WRITE).unwrap();
+    assert_eq!(store.reader().unwrap().snapshot().unwrap().version().unwrap(), 0);
+}
+
+#[test]
+fn opening_again_changes_nothing() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    for access in [WRITE, Access::Read, Access::Look] {
+        let store = Store::open(&fresh.home, access).unwrap();
+        assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_current_store_opens_for_writing_while_another_writes() {
+    let fresh = fresh();
+    let _writer = fresh.store.writer().unwrap();
+    Store::open(&fresh.home, WRITE).unwrap();
+}
+
+#[test]
+fn a_store_is_made_by_one_of_many_who_open_it_at_once() {
+    let home = Home::new();
+    let start = Barrier::new(6);
+    let opened: usize = std::thread::scope(|scope| {
+        let open = || {
+            start.wait();
+            match Store::open(&home, WRITE) {
+                Ok(_) => 1,
+                // Told that somebody else is at it, if that is still so.
+                Err(StoreError::Busy { .. }) => 0,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(opened > 0);
+    let store = Store::open(&home, Access::Read).unwrap();
+    assert_eq!(store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
+}
+
+#[test]
+fn another_programs_database_is_refused() {
+    let home = Home::new();
+    home.put_another_program("candles");
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(&home, access).unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+    }
+    home.put_another_program("accounts");
+    let error = Accounts::open(&home, NOW).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+    // What is theirs is as it was, and nothing of ours beside it.
+    for part in ["candles", "accounts"] {
+        assert_eq!(home.number(part, "select count(*) from theirs"), 0);
+    }
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused() {
+    let fresh = fresh();
+    fresh.home.put_later_step("candles");
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(&fresh.home, access).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 900, known, .. } if known < 900), "{error:?}");
+    }
+    let error = fresh.store.writer().unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");
+    drop(Accounts::open(&fresh.home, NOW).unwrap());
+    fresh.home.put_later_step("accounts");
+    let error = Accounts::open(&fresh.home, NOW).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 900, .. }), "{error:?}");
+}
+
+#[test]
+fn a_store_that_went_through_another_migration_is_refused() {
+    let fresh = fresh();
+    // The digest of another step.
+    let change =
+        "update migration set digest = (select digest from migration where version = 2) where version = 1";
+    fresh.home.damage("candles", change);
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(&fresh.home, access).unwrap_err();
+        assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn either_database_is_refused_in_the_place_of_the_other() {
+    let home = Home::new();
+    drop(Accounts::open(&home, NOW).unwrap());
+    home.rename("accounts", "candles");
+    let error = Store::open(&home, Access::Read).unwrap_err();
+    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
+
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    fresh.home.rename("candles", "accounts");
+    let error = Accounts::open(&fresh.home, NOW).unwrap_err();
+    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
+}

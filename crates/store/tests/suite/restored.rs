@@ -1,0 +1,128 @@
+//! What a backup of a directory keeps of each kind of thing, and what a restore does to numbers that were given out since.
+
+use std::path::Path;
+
+use market::Timestamp;
+use store::{Access, AccountId, Accounts, Depth, Existing, PageOf, ReplyOrder, Restore, Store, TopicId};
+
+use crate::accounts::add;
+use crate::backup::{backup, filled, on, restore};
+use crate::fixture::{Fresh, NOW, block, fresh, margin, minutes, put};
+use crate::{journals, statements, topics, trades, watchlists};
+
+/// A store with candles, a key and one account.
+fn with_account() -> (Fresh, Accounts, AccountId) {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
+    let accounts = Accounts::open(&fresh.home, NOW).unwrap();
+    std::fs::write(fresh.home.path().join("secret.key"), [7; 32]).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    (fresh, accounts, ann)
+}
+
+/// Puts a backup in the place of what is there.
+fn put_back(from: &Path, store: &Path) {
+    Restore { existing: Existing::ReplaceAndForget, ..restore(from, store) }.run(&mut on).unwrap();
+}
+
+#[test]
+fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
+    let (fresh, accounts, ann) = with_account();
+    let mut head = journals::added(journals::write(&accounts, ann, None, &[(0, "a")]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
+    backup(dir, &to).unwrap();
+    let mut seen = vec![head.revision];
+    for text in ["b", "c"] {
+        head = journals::added(journals::write(&accounts, ann, Some(head), &[(1, text)]));
+        seen.push(head.revision);
+        put_back(&to, dir);
+        head = accounts.journal_head(ann).unwrap().unwrap();
+        assert_eq!(journals::texts(&accounts, ann), "1 a");
+        seen.push(head.revision);
+    }
+    let mut unique = seen.clone();
+    unique.dedup();
+    assert!(seen.is_sorted() && unique == seen, "{seen:?}");
+}
+
+#[test]
+fn factors_survive_backup_and_restore() {
+    let (fresh, _accounts) = filled();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let given = margin("700.HK", "0.35", "0.3", "0.25");
+    batch.put_margin(&given).unwrap();
+    batch.commit().unwrap();
+    drop(writer);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    backup(fresh.home.path(), &to).unwrap();
+    restore(&to, &back).run(&mut on).unwrap();
+    let mut reader = Store::open(&back, Access::Read).unwrap().reader().unwrap();
+    assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), []);
+    assert_eq!(reader.snapshot().unwrap().margins().unwrap(), [given]);
+}
+
+#[test]
+fn a_backup_has_the_statements() {
+    let (fresh, accounts, ann) = with_account();
+    let head = statements::journal(&accounts, ann, statements::made_at(20));
+    statements::put_days(&accounts, ann, head, None, &[17]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
+    backup(dir, &to).unwrap();
+    statements::put_days(&accounts, ann, head, Some(17), &[18]);
+    put_back(&to, dir);
+    assert_eq!(statements::listed(&accounts, ann, statements::all()), ["2026-03-17"]);
+    let now = accounts.journal_head(ann).unwrap().unwrap();
+    assert!(!statements::put_days(&accounts, ann, head, Some(17), &[18]), "the journal of before is gone");
+    assert!(statements::put_days(&accounts, ann, now, Some(17), &[18]));
+}
+
+#[test]
+fn a_backup_has_the_topics_and_no_number_is_given_out_twice() {
+    let (fresh, accounts, ann) = with_account();
+    let kept = topics::write(&accounts, ann, "Kept", &["700.HK"], 0);
+    let reply = topics::added(topics::answer(&accounts, ann, kept.id, None));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
+    backup(dir, &to).unwrap();
+    let lost = topics::write(&accounts, ann, "Lost", &["700.HK"], 5);
+    put_back(&to, dir);
+    assert_eq!(accounts.topic(lost.id).unwrap(), None);
+    assert_eq!(accounts.topic(kept.id).unwrap().unwrap().replies, 1);
+    let all = PageOf { limit: 100, offset: 0 };
+    assert_eq!(accounts.replies(kept.id, ann, ReplyOrder::NewestFirst, all).unwrap(), [reply]);
+    assert_eq!(topics::write(&accounts, ann, "Next", &[], 9).id, TopicId(lost.id.0 + 1));
+}
+
+#[test]
+fn trades_survive_backup_and_restore() {
+    let fresh = trades::filled();
+    let before = trades::days(&fresh.store, "2026-12-31", 9).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    backup(fresh.home.path(), &to).unwrap();
+    restore(&to, &back).run(&mut on).unwrap();
+    let store = Store::open(&back, Access::Write { now: NOW }).unwrap();
+    assert_eq!(trades::days(&store, "2026-12-31", 9).unwrap(), before);
+    trades::put(&store, "2026-03-18", 0, &[(12, 13)]);
+    assert_eq!(trades::findings(&store), []);
+}
+
+#[test]
+fn a_backup_has_the_lists_and_no_number_is_given_out_again() {
+    let (fresh, accounts, ann) = with_account();
+    watchlists::create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
+    let kept = accounts.watchlists(ann).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
+    backup(dir, &to).unwrap();
+    let lost = watchlists::create(&accounts, ann, "lost", &["5.HK"]);
+    put_back(&to, dir);
+    assert_eq!(accounts.watchlists(ann).unwrap(), kept);
+    assert!(watchlists::create(&accounts, ann, "new", &[]) > lost);
+    let again = Accounts::open(dir, Timestamp(NOW.0 + 1)).unwrap();
+    assert!(again.check(Depth::Full).unwrap().is_empty());
+}

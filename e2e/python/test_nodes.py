@@ -1,0 +1,384 @@
+"""Two servers on one PostgreSQL database, as one: what belongs to an account is counted over both, what is changed on one is seen on
+the other."""
+
+import json
+import threading
+import unittest
+
+import harness
+import long_connection
+import nodes
+import person
+import proxy
+import test_session
+import trade_clients
+from long_connection import LongConnection, one_time_password
+from longbridge.openapi import OpenApiException
+from paper_market import WEDNESDAY, instant, utc
+from worker import Worker, start_together
+
+# The same import is seen everywhere by then.
+SEEN_S = 2
+
+
+class Nodes(unittest.TestCase):
+    """Tests that share two nodes, each with accounts of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        database = nodes.shared_database()
+        cls.store = database.server.url(database.copy())
+        cls.one, cls.other = nodes.Node(cls.store, "one"), nodes.Node(cls.store, "other")
+        cls.both = (cls.one, cls.other)
+        for node in cls.both:
+            cls.addClassCleanup(node.kill)
+
+    def chandler(self, *words, **options):
+        return harness.chandler(self.store, *words, clock=nodes.CLOCK, **options)
+
+
+class Counted(Nodes):
+    """What an account may have, over both."""
+
+    def test_both_know_of_each_other(self):
+        for node in self.both:
+            harness.wait_for(lambda: node.metrics().get("chandler_nodes") == 2, "both nodes")
+            self.assertEqual(node.metrics()["chandler_database_up"], 1)
+            self.assertEqual(node.readiness(), (200, {"ready": True, "reasons": []}))
+
+    def test_sixty_requests_of_a_hundred_at_once_are_admitted(self):
+        account = self.one.account("hasty", "--quota", "10")
+        workers = [Worker(account, node.url, "candles", [nodes.SECURITIES[0]] * 25) for node in self.both * 2]
+        start_together(workers)
+        lines = [line for worker in workers for line in worker.wait_for_end()]
+        took_s = max(line["got"] for line in lines) - min(line["sent"] for line in lines)
+        self.assertLess(took_s, 30, "the machine is too slow for this test")
+        self.assertEqual(len([line for line in lines if "ok" in line]), 60)
+        self.assertEqual({line["code"] for line in lines if "ok" not in line}, {301606})
+
+    def test_no_window_has_more_than_its_limit_and_none_is_wasted(self):
+        # Ten in any two seconds, for several times that.
+        limit, window_s, windows = 10, 2.0, 4 * nodes.ROUNDS
+        account = self.one.account("steady", "--rate", f"{limit}/{window_s:.0f}", "--quota", "10")
+        workers = [
+            Worker(account, node.url, "candles", [nodes.SECURITIES[0]], repeat=True, pause_s=0.01) for node in self.both * 2]
+        start_together(workers)
+        harness.wait_for(
+            lambda: sum(len(worker.answered()) for worker in workers) >= limit * windows, "windows", nodes.PATIENCE_S * nodes.ROUNDS)
+        admitted = sorted(
+            (line for worker in workers for line in worker.stop() if "ok" in line), key=lambda line: line["sent"])
+        # Each was decided between the two times that its client has seen.
+        for first in range(len(admitted) - limit):
+            one_too_many = admitted[first:first + limit + 1]
+            took_s = max(line["got"] for line in one_too_many) - min(line["sent"] for line in one_too_many)
+            self.assertGreaterEqual(took_s, window_s, one_too_many)
+        took_s = max(line["got"] for line in admitted) - admitted[0]["sent"]
+        # Clients ask all the time, so that nearly all that may be had is.
+        self.assertGreaterEqual(len(admitted), limit * (took_s // window_s) * 0.8, took_s)
+
+    def test_a_quota_is_exact_whoever_asks_at_once(self):
+        for round in range(nodes.ROUNDS):
+            name = f"thrifty {round}"
+            account = self.one.account(name, "--quota", "10", "--rate", "unlimited")
+            several = nodes.SECURITIES[:40]
+            plans = [(node, several[turn:] + several[:turn]) for turn in (0, 7) for node in self.both]
+            workers = [Worker(account, node.url, "candles", items) for node, items in plans]
+            start_together(workers)
+            lines = [line for worker in workers for line in worker.wait_for_end()]
+            answered = {line["item"] for line in lines if "ok" in line}
+            used, limit, charged = nodes.usage(self.store, name)
+            self.assertEqual((used, limit, len(answered)), (10, 10, 10))
+            self.assertEqual(answered, set(charged))
+            self.assertEqual({line["code"] for line in lines if "ok" not in line}, {301607})
+            # What is counted is free on either node, in whatever order they came.
+            for node in self.both:
+                for symbol in charged:
+                    self.assertEqual(nodes.candles(node, account, symbol)[:2], (200, 0))
+                self.assertEqual(nodes.candles(node, account, nodes.SECURITIES[50])[1], 301607)
+            spent = [row for row in nodes.audit(self.store, "quota.spent") if row["account"] == name]
+            self.assertEqual(len(spent), 10)
+
+    def test_seats_are_those_of_both(self):
+        account = self.one.account("seated", "--connections", "2", "--rate", "unlimited")
+        first, second = self.one.quotes(account), self.other.quotes(account)
+        for quotes in (first, second):
+            self.assertEqual(len(quotes.static_info(["700.HK"])), 1)
+        self.assertEqual([node.online(account) for node in self.both], [2, 2])
+        # There is no third, on either.
+        for node in self.both:
+            connection = LongConnection(node)
+            with self.assertRaises((long_connection.Refused, long_connection.Ended)):
+                connection.sign_in(one_time_password(node, account))
+            connection.close()
+        del first
+        harness.wait_for(lambda: self.other.online(account) == 1, "the seat")
+        connection = LongConnection(self.other)
+        connection.sign_in(one_time_password(self.one, account))
+        self.assertEqual([node.online(account) for node in self.both], [2, 2])
+        connection.close()
+        harness.wait_for(lambda: self.one.online(account) == 1, "the seat")
+
+    def test_connections_of_both_are_listed_and_closed_at_either(self):
+        account = self.one.account("listed", "--rate", "unlimited")
+        connection = LongConnection(self.other)
+        connection.sign_in(one_time_password(self.other, account))
+        self.addCleanup(connection.close)
+        self.assertEqual(self.one.online(account), 1)
+
+
+class Proven(Nodes):
+    """Who somebody is, over both."""
+
+    def test_a_one_time_password_is_good_once_wherever_it_is_used(self):
+        account = self.one.account("once")
+        for here, there in (self.both, self.both[::-1]):
+            otp = one_time_password(here, account)
+            connection = LongConnection(there)
+            self.assertTrue(connection.sign_in(otp))
+            for node in self.both:
+                with self.assertRaises(long_connection.Refused) as refused:
+                    LongConnection(node).sign_in(otp)
+                self.assertEqual((refused.exception.status, refused.exception.code), (5, 401004))
+            connection.close()
+
+    def test_of_many_that_use_a_one_time_password_at_once_one_is_let_in(self):
+        account = self.one.account("raced", "--connections", "50")
+        for _ in range(5 * nodes.ROUNDS):
+            otp, start = one_time_password(self.one, account), threading.Barrier(8)
+            outcomes, kept = [], []
+
+            def sign_in(node):
+                connection = LongConnection(node)
+                kept.append(connection)
+                start.wait(harness.PATIENCE_S)
+                try:
+                    connection.sign_in(otp)
+                    outcomes.append(None)
+                except long_connection.Refused as refused:
+                    outcomes.append(refused.code)
+
+            threads = [threading.Thread(target=sign_in, args=(node,)) for node in self.both * 4]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(harness.PATIENCE_S)
+            self.assertEqual(sorted(outcomes, key=str), [401004] * 7 + [None])
+            for connection in kept:
+                connection.close()
+
+    def test_a_session_goes_on_at_the_other_and_takes_its_seat_along(self):
+        account = self.one.account("wanderer", "--connections", "1")
+        first = LongConnection(self.one)
+        session = first.sign_in(one_time_password(self.one, account))
+        second = LongConnection(self.other)
+        # Its own seat is the only one; it gives it up for itself.
+        session = second.go_on(session)
+        ended = first.wait_for_end()
+        self.assertIn(ended.code, (6, None), ended)
+        third = LongConnection(self.one)
+        third.go_on(session)
+        self.assertIn(second.wait_for_end().code, (6, None))
+        self.assertEqual([node.online(account) for node in self.both], [1, 1])
+        third.close()
+
+    def test_wrong_passwords_count_wherever_they_are_tried(self):
+        # Five tries of an address at an account, then it waits: three here, two there.
+        self.one.account("guessed")
+        self.chandler("account", "password", "guessed", input=f"{person.PASSWORD}\n")
+
+        def attempt(node, password):
+            visitor = person.Person("guessed", password)
+            visitor.open(f"{node.url}/signin")
+            return visitor.press("sign in", account="guessed", password=password)
+
+        statuses = [attempt(node, "not the one") for node in (self.one, self.other, self.one, self.other, self.one)]
+        self.assertNotIn(429, statuses)
+        # The slope begins with a second, which may be over on a slow machine; further failures make it longer.
+        def waits():
+            return 429 in [attempt(node, "not the one") for node in self.both]
+
+        harness.wait_for(waits, "a page that says to wait")
+        self.assertIn(429, [attempt(node, person.PASSWORD) for node in self.both])
+
+    def test_revoking_at_one_ends_connections_and_tokens_at_the_other(self):
+        operator = self.one.account("operator", "--role", "operator", "--rate", "unlimited")
+        account = self.one.account("gone", "--rate", "unlimited")
+        connection = LongConnection(self.other)
+        connection.sign_in(one_time_password(self.other, account))
+        self.assertEqual(nodes.candles(self.other, account, "700.HK")[0], 200)
+        status, envelope = self.one.request("POST", "/v1/admin/accounts/gone/revoke", operator, {"reason": "a test"})
+        self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+        ended = connection.wait_for_end()
+        self.assertIn(ended.code, (4, 5, None), ended)
+        harness.wait_for(lambda: nodes.candles(self.other, account, "700.HK")[0] == 401, "the end of the token", SEEN_S)
+        with self.assertRaises(OpenApiException):
+            self.other.quotes(account).static_info(["700.HK"])
+
+    def test_other_terms_count_on_both_at_once(self):
+        account = self.one.account("restricted", "--rate", "unlimited", "--markets", "HK")
+        for node in self.both:
+            self.assertEqual(nodes.candles(node, account, "LAMP.US")[1], 301604)
+        self.chandler("account", "grant", "restricted", "US")
+        for node in self.both:
+            harness.wait_for(lambda: nodes.candles(node, account, "LAMP.US")[1] == 0, "the right", SEEN_S)
+
+
+class Seen(Nodes):
+    """What is imported by one is on the other soon, and whole."""
+
+    def test_an_import_is_seen_on_both_within_two_seconds_and_never_half(self):
+        symbol, folder = "9000.HK", harness.fresh_folder()
+        account = self.one.account("reader", "--rate", "unlimited", "--quota", "10")
+        self.chandler("import", nodes.minutes_file(folder, symbol, 1), "--strict", "--quiet", "--period", "1m")
+        workers = [Worker(account, node.url, "candles", [f"{symbol} 1000"], repeat=True) for node in self.both]
+        start_together(workers)
+        for worker in workers:
+            worker.wait_for_more(2)
+        for close in range(2, 5 + nodes.ROUNDS):
+            self.chandler("import", nodes.minutes_file(folder, symbol, close), "--strict", "--quiet", "--period", "1m")
+            committed = harness.time.monotonic()
+            is_new = lambda worker: any(line["sent"] > committed and line["ok"][0] == str(close) for line in worker.answered()[-50:])
+            for worker in workers:
+                harness.wait_for(lambda: is_new(worker), lambda: f"{close}: {worker.lines[-1]}", SEEN_S)
+        for worker in workers:
+            lines = worker.stop()
+            self.assertEqual([line for line in lines if "ok" not in line], [])
+            closes = [line["ok"] for line in lines]
+            # All of a thousand candles are of one import, and none comes back that was replaced.
+            self.assertTrue(all(len(one) == 2 and one[1] == 1000 for one in closes), [one for one in closes if len(one) != 2][:3])
+            self.assertEqual([int(one[0]) for one in closes], sorted(int(one[0]) for one in closes))
+
+    def test_an_upload_at_one_is_served_by_the_other(self):
+        operator = self.one.account("uploader", "--role", "operator", "--rate", "unlimited", "--quota", "10")
+        file = nodes.minutes_file(harness.fresh_folder(), "9010.HK", 7)
+        connection = harness.http.client.HTTPConnection(self.one.address, timeout=harness.PATIENCE_S)
+        headers = {"authorization": f"Bearer {operator['access_token']}"}
+        connection.request("POST", f"/v1/uploads?name={file.name}", body=file.read_bytes(), headers=headers)
+        upload = json.loads(connection.getresponse().read())["data"]["id"]
+        connection.close()
+        status, envelope = self.one.request("POST", f"/v1/uploads/{upload}/import", operator, {"period": "1m"})
+        self.assertIn(status, (200, 202), envelope)
+        harness.wait_for(lambda: nodes.candles(self.other, operator, "9010.HK")[1] == 0, "the candles")
+
+    def test_what_was_undone_and_removed_is_gone_on_both(self):
+        symbol, folder = "9020.HK", harness.fresh_folder()
+        account = self.one.account("looker", "--rate", "unlimited", "--quota", "10")
+        self.chandler("import", nodes.minutes_file(folder, symbol, 3), "--strict", "--quiet", "--period", "1m")
+        for node in self.both:
+            harness.wait_for(lambda: nodes.candles(node, account, symbol)[1] == 0, "the candles", SEEN_S)
+        self.chandler("remove", symbol, "--yes")
+        for node in self.both:
+            harness.wait_for(lambda: nodes.candles(node, account, symbol)[1] in (301600, 301603), "their end", SEEN_S)
+
+    def test_one_import_runs_at_a_time_whoever_runs_it(self):
+        folder = harness.fresh_folder()
+        files = [nodes.minutes_file(folder, f"90{number}.HK", 5) for number in range(30, 36)]
+        outcomes = []
+        importing = lambda file: outcomes.append(harness.run_chandler(
+            self.store, "import", file, "--strict", "--quiet", "--period", "1m", clock=nodes.CLOCK))
+        threads = [threading.Thread(target=importing, args=(file,)) for file in files]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        self.assertTrue(any(ran.returncode == 0 for ran in outcomes), outcomes)
+        for ran in outcomes:
+            if ran.returncode != 0:
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn("another import is writing", ran.stderr)
+                self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
+        # Nothing is left of it: each can be imported now.
+        for file in files:
+            self.chandler("import", file, "--quiet", "--period", "1m")
+
+
+class Traded(Nodes):
+    """Paper accounts, whose journal is one."""
+
+    def test_an_order_at_one_is_pushed_to_a_connection_at_the_other(self):
+        account = self.one.trader("pushed", "--cash", "HKD=500000")
+        listener = trade_clients.PythonClient("longbridge", self.other, account)
+        sender = trade_clients.PythonClient("longbridge", self.one, account)
+        for turn, client in enumerate((sender, listener, sender)):
+            order = client.submit(symbol="700.HK", side="Buy", order_type="LO", quantity="100", price="290", remark=f"turn {turn}")
+            for hears in (listener, sender):
+                pushes = [push for push in hears.pushes(count=2 * (turn + 1)) if push["order_id"] == order["order_id"]]
+                self.assertEqual([push["status"] for push in pushes], ["WaitToNew", "New"])
+                self.assertEqual(pushes[0]["remark"], f"turn {turn}")
+        self.assertEqual(
+            [order["order_id"] for order in sender.today_orders()], [order["order_id"] for order in listener.today_orders()])
+        listener.close()
+        sender.close()
+
+    def test_orders_given_at_both_at_once_are_all_there_once(self):
+        account = self.one.trader("busy", "--cash", "HKD=90000000")
+        number = 20 * min(nodes.ROUNDS, 5)
+        workers = [
+            Worker(account, node.url, "orders", [f"{node.name} {turn} {item}" for item in range(number)])
+            for turn in range(2) for node in self.both]
+        start_together(workers)
+        lines = [line for worker in workers for line in worker.wait_for_end()]
+        self.assertEqual([line for line in lines if "ok" not in line], [])
+        # The number of an order is its place in the journal of the account: none is missing, none is there twice.
+        ids = sorted(int(line["ok"]) % 1_000_000_000 for line in lines)
+        self.assertEqual(ids, list(range(1, 4 * number + 1)))
+        listed = trade_clients.PythonClient("longbridge", self.other, account)
+        self.assertEqual(
+            {order["remark"]: order["order_id"] for order in listed.today_orders()}, {line["item"]: line["ok"] for line in lines})
+        listed.close()
+
+    def test_watchlists_and_topics_are_the_same_on_both(self):
+        account = self.one.account("social", "--rate", "unlimited")
+        status, created = self.one.request("POST", "/v1/watchlist/groups", account, {"name": "mine", "securities": ["700.HK"]})
+        self.assertEqual(status, 200, created)
+        status, listed = self.other.request("GET", "/v1/watchlist/groups", account)
+        self.assertEqual(status, 200, listed)
+        self.assertIn("mine", [group["name"] for group in listed["data"]["groups"]])
+
+
+class Pair(harness.Server):
+    """Two nodes behind a proxy that gives connections to them in turns, in the form of `paper_market.Market`."""
+
+    def __init__(self, day, time):
+        database = nodes.shared_database()
+        self.store = database.server.url(database.copy())
+        self.clock = utc(instant(day, time))
+        self.nodes = [nodes.Node(self.store, name, clock=self.clock) for name in ("one", "other")]
+        self.proxy = proxy.Proxy([node.address for node in self.nodes], turns=True)
+        self.address = self.proxy.address
+        self.url, self.socket_url = f"http://{self.address}", f"ws://{self.address}/v2"
+        self.operator = self.account("operator", "--role", "operator", "--rate", "unlimited")
+
+    def trader(self, name="trader", *options):
+        return self.account(name, "--rate", "unlimited", *options)
+
+    def manage(self, path, **body):
+        status, envelope = self.request("POST", f"/v1/admin/{path}", self.operator, body)
+        assert (status, envelope["code"]) == (200, 0), envelope
+        return envelope["data"]
+
+    def move(self, day, time, market="HK"):
+        """The clock of a market that stands is each server's own."""
+        self.clock = utc(instant(day, time, market))
+        for node in self.nodes:
+            status, envelope = self.request("POST", "/v1/admin/clock", self.operator, {"now": self.clock}, address=node.address)
+            assert (status, envelope["code"]) == (200, 0), envelope
+
+    def kill(self):
+        self.proxy.close()
+        for node in self.nodes:
+            node.kill()
+
+
+class Session(test_session.Session):
+    """A trader's whole session (`test_session.py`) on two nodes in turns: the same journal, to the cent, as on one."""
+
+    def open_server(self):
+        return Pair(WEDNESDAY, "09:55:00")
+
+    # In other languages it is the same server.
+    test_by_longport_in_node = test_by_longbridge_in_rust = None
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""An upgrade without an end: nodes that know an older schema and nodes that know a newer one beside each other, and clients that notice
+nothing. A step of the schema says which is the oldest that a program has to know to go on beside it."""
+
+import json
+import unittest
+
+import harness
+import nodes
+from load import Load
+
+SCHEMAS = ("chandler_candles", "chandler_accounts")
+
+
+class Rolling(unittest.TestCase):
+    def setUp(self):
+        shared = nodes.shared_database()
+        self.server, self.database = shared.server, shared.copy()
+        self.store = self.server.url(self.database)
+
+    def node(self, name):
+        node = nodes.Node(self.store, name)
+        self.addCleanup(node.kill)
+        return node
+
+    def sql(self, statements):
+        return self.server.sql(statements, self.database)
+
+    def known(self, schema):
+        """The newest step that this program knows: it has made it."""
+        return int(self.sql(f"select max(version) from {schema}.migration")[0][0])
+
+    def add_step(self, schema, oldest, statements=""):
+        """What a program of the next release does: it adds to the schema, and says who may go on."""
+        step = self.known(schema) + 1
+        self.sql(
+            f"begin; {statements}; insert into {schema}.migration (version, name, digest, applied_at, oldest)"
+            f" values ({step}, 'of_the_next_release', '\\x00', 0, {oldest}); commit")
+        return step
+
+    def test_a_step_that_only_adds_hinders_no_older_program(self):
+        running = self.node("running")
+        account = running.trader("client", "--quota", "100", "--cash", "HKD=900000")
+        load = Load(self, self.store, [running])
+        load.go_on()
+        for schema in SCHEMAS:
+            self.add_step(schema, self.known(schema), {
+                # Expand: what the newer program needs is added, and nothing that the older one uses is changed.
+                "chandler_candles": "alter table chandler_candles.security add column of_the_next_release text;"
+                                    " create table chandler_candles.of_the_next_release (x bigint)",
+                "chandler_accounts": "alter table chandler_accounts.account add column of_the_next_release bigint not null default 0;"
+                                     " create index of_the_next_release on chandler_accounts.account (of_the_next_release)",
+            }[schema])
+        # The one that runs goes on, in the middle of everything; one that is started beside it does, too, and so do commands.
+        load.go_on()
+        started = self.node("started")
+        load.front.to([started.address])
+        load.front.reset()
+        load.go_on()
+        load.check([running, started])
+        for node in (running, started):
+            self.assertEqual(nodes.candles(node, account, nodes.SECURITIES[300])[:2], (200, 0))
+
+    def test_a_step_that_takes_away_ends_older_programs_before_they_do_harm(self):
+        running = self.node("running")
+        account = running.account("client", "--rate", "unlimited", "--quota", "10")
+        self.assertEqual(nodes.candles(running, account, nodes.SECURITIES[0])[:2], (200, 0))
+        schema = "chandler_accounts"
+        step = self.add_step(schema, self.known(schema) + 1)
+        for words in (("account", "list"), ("account", "create", "late"), ("serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0")):
+            ran = harness.run_chandler(self.store, *words, clock=nodes.CLOCK)
+            self.assertEqual(ran.returncode, 1, ran)
+            (line,) = ran.stderr.strip().splitlines()
+            self.assertIn(str(step), line)
+            self.assertIn("newer", line)
+        # Who runs already notices, and says so to the balancer; nothing is written by a program that does not know how.
+        harness.wait_for(lambda: running.readiness()[0] == 503, "a node that knows it", nodes.PATIENCE_S)
+        self.assertNotEqual(nodes.candles(running, account, nodes.SECURITIES[1])[1], 0)
+        self.assertEqual(self.sql(f"select count(*) from {schema}.usage where symbol = '{nodes.SECURITIES[1]}'"), [["0"]])
+
+    def test_commands_say_what_is_newer_where_only_the_candles_are(self):
+        step = self.add_step("chandler_candles", self.known("chandler_candles") + 1)
+        for words in (("list",), ("import", nodes.made() / "days.csv", "--period", "1d")):
+            ran = harness.run_chandler(self.store, *words, clock=nodes.CLOCK)
+            self.assertEqual(ran.returncode, 1, ran)
+            (line,) = ran.stderr.strip().splitlines()
+            self.assertIn(str(step), line)
+
+    def test_every_node_in_turn_is_replaced_under_load(self):
+        servers = [self.node("one"), self.node("other")]
+        load = Load(self, self.store, servers)
+        load.go_on()
+        for _ in range(nodes.ROUNDS):
+            for server in servers:
+                self.assertEqual(server.stop(), 0)
+                load.go_on()
+                # A machine that is new has nothing on its disk.
+                server.forget_copy()
+                server.start()
+                load.go_on()
+        load.check(servers)
+
+    def test_many_that_open_a_new_database_at_once_make_it_once(self):
+        for _ in range(nodes.ROUNDS):
+            name = f"made_at_once_{_}"
+            store = self.server.database(name)
+            command = [str(harness.BINARY), "--store", store, "--clock", nodes.CLOCK, "account", "create"]
+            running = [
+                harness.subprocess.Popen([*command, f"account {number}"], stdout=harness.subprocess.PIPE, stderr=harness.subprocess.PIPE, text=True)
+                for number in range(6)]
+            outcomes = [(*process.communicate(timeout=nodes.PATIENCE_S), process.returncode) for process in running]
+            self.assertEqual([code for _, _, code in outcomes], [0] * 6, outcomes)
+            listed = json.loads(harness.chandler(store, "account", "list", "--format", "json", clock=nodes.CLOCK))["accounts"]
+            self.assertEqual(len(listed), 6)
+            self.server.sql(f"drop database {name} with (force)")
+
+
+class Before(unittest.TestCase):
+    """Stores in a folder, of the schema before there were nodes: text that SQLite wrote then."""
+
+    def test_a_folder_of_before_opens_and_moves_to_postgresql(self):
+        import sqlite3
+
+        folder = harness.fresh_folder()
+        for name in ("candles", "accounts"):
+            text = (harness.ROOT / f"crates/store/tests/suite/before_nodes/{name}.sql").read_text()
+            database = sqlite3.connect(folder / f"{name}.db", isolation_level=None)
+            database.execute("pragma foreign_keys = off")
+            database.executescript(text)
+            database.close()
+        (folder / "accounts.db").chmod(0o600)
+        listed = harness.chandler(folder, "account", "list", "--format", "json", clock=nodes.CLOCK)
+        self.assertEqual([one["name"] for one in json.loads(listed)["accounts"]], ["ann", "bob"])
+        ledger = json.loads(harness.chandler(folder, "imports", "--format", "json", clock=nodes.CLOCK))
+        self.assertEqual([one["file"] for one in ledger["imports"]], ["a.csv"])
+        store = nodes.shared_database().server.database("from_before")
+        harness.chandler(folder, "move", "--from", f"sqlite:{folder}", "--to", store, clock=nodes.CLOCK)
+        for words in (("account", "list"), ("imports",), ("audit",)):
+            here, there = (harness.chandler(one, *words, "--format", "json", clock=nodes.CLOCK) for one in (folder, store))
+            self.assertEqual(here, there)
+
+
+if __name__ == "__main__":
+    unittest.main()
