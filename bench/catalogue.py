@@ -61,10 +61,18 @@ WHOLE = {
         "accounts/sql.rs": "ACCOUNTS",
         "accounts/journal_sql.rs": "HEADS",
         "accounts/topics_sql.rs": "HIDDEN_TOPICS HIDDEN_REPLIES",
+        "accounts/shared/seats_sql.rs": "OF_ALL",
     },
+    "a node that ends, or one that did not come back": {"accounts/shared/node_sql.rs": "LEAVE_SEATS", "accounts/shared/seats_sql.rs": "SWEEP"},
     "beginning and end of an import": {"candles/sql.rs": "INTERRUPT_IMPORTS WITHOUT_FACTORS"},
     "when an operator is revoked": {"accounts/sql.rs": "OTHER_OF_ROLE"},
     "the job that shortens the audit, once an hour": {"accounts/audit_sql.rs": "PRUNE HAS_OLDER PRUNE_OLDEST"},
+    "a job that forgets what has ended; an index would cost each request more": {"accounts/shared/paces_sql.rs": "SWEEP"},
+    "a job that forgets what has ended, a thousand at a time, which may be much of a table": {
+        "accounts/people_sql.rs": "FORGET_EXPIRED",
+        "accounts/oauth_sql.rs": "FORGET_TOKENS",
+        "accounts/journal_sql.rs": "FORGET_REQUESTS",
+    },
     "a job, once, where `levels_from_paper` was switched off": {"accounts/tallies_sql.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
 }
 
@@ -198,8 +206,18 @@ def people(count):
     yield ("insert into oauth_token (hash, kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at) "
            f"select decode(md5('o' || n || k) || md5('p' || n || k), 'hex'), k, md5('family' || n), md5('client' || (n % {max(count // 100, 1)} + 1)), n, "
            f"'quote', 1790000000, 1790000000, 1800000000 from {accounts}, (values ('access'), ('refresh')) v (k) where n % 10 = 0")
-    # As many as have asked since the table was last emptied; sixty times of eight bytes.
-    yield f"insert into rate_window (account_id, times) select n, decode(repeat('0011223344556677', 60), 'hex') from {accounts} where n % {ONLINE} = 0"
+    # What nodes share of those who are there: one in twenty.
+    online = f"from {accounts} where n % {ONLINE} = 0"
+    yield f"insert into rate_window (account_id, times) select n, decode(repeat('0011223344556677', 60), 'hex') {online}"
+    yield f"insert into call_bucket (account_id, full_us) select n, 1790000000000000 {online}"
+    yield f"insert into pace (kind, key, times, until_us) select 'search', n, decode(repeat('0011223344556677', 20), 'hex'), 1790000000000000 {online}"
+    yield ("insert into seat (id, account_id, node, lineage, door, address, since) "
+           f"select n, n, decode(lpad(to_hex(n / {ONLINE} % 3), 32, '0'), 'hex'), {hash_of.format('l')}, 'websocket', '203.0.113.7:40000', 1790000000 {online}")
+    yield f"insert into session (lineage, gateway, seen_us) select {hash_of.format('l')}, 'quote', 1790000000000000 {online}"
+    yield (f"insert into one_time_password (hash, account_id, caller, issued_us) select {hash_of.format('w')}, n, decode(repeat('00', 60), 'hex'), 1790000000000000 "
+           f"{online} and n % 5 = 0")
+    yield f"insert into signature (fingerprint, app_key, first_at, until_at) select {hash_of.format('f')}, decode(md5('key' || n), 'hex'), 1790000000, 1790000300 {online}"
+    yield f"insert into guard (kind, key, number, at_us, until_us) select 'address', md5('at' || n), 1, 1790000000000000, 1790003600000000 {online}"
     yield ("insert into browser_session (hash, account_id, created_at, expires_at) "
            f"select {hash_of.format('b')}, n, 1790000000, 1800000000 from {accounts} where n % {ONLINE} = 0")
     yield (f"insert into replaced_token (hash, app_key, good_until) select {hash_of.format('x')}, md5('key' || n), 1790000000 "

@@ -19,15 +19,15 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# What speaks to SQLite alone: files of a backup, and how a database comes to be.
-SQLITE_ALONE = ("backup/", "engine/")
+# Backups of SQLite, how a database comes to be, and moves, which read everything.
+LEFT_OUT = ("backup/", "engine/", "moving/")
 
 
 def read(root):
     """All statements, by file and in the order of the file."""
     folder = Path(root) / "crates/store/src"
     sources = {path.relative_to(folder).as_posix(): path.read_text() for path in sorted(folder.rglob("*.rs"))}
-    sources = {file: text.split("#[cfg(test)]\nmod tests {")[0] for file, text in sources.items() if not file.startswith(SQLITE_ALONE)}
+    sources = {file: text.split("#[cfg(test)]\nmod tests {")[0] for file, text in sources.items() if not file.startswith(LEFT_OUT)}
     # Some are used in other files than their own; a file's own goes before.
     everywhere = {name: macro for file, text in sources.items() for name, macro in macros_of(file, text).items()}
     found = [one for file, text in sources.items() for one in of_file(file, text, {**everywhere, **macros_of(file, text)})]
