@@ -7,6 +7,7 @@ use super::mark::{self, Mark};
 use super::tables::{self, SEEDED};
 use super::{MoveError, rows};
 use crate::candles::sql as common_sql;
+use crate::candles::sweep_all;
 use crate::engine::home::{self, Home};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrate::{self, Owner};
@@ -82,6 +83,10 @@ impl Source {
         }
         let guard = Guard::take(place)?;
         let candles = open(place, Part::Candles)?;
+        if candles.is_remote() {
+            // No server reads the state before, and elsewhere they would be bodies without an entry.
+            sweep_all(&candles)?;
+        }
         let accounts = if has_accounts { Some(open(place, Part::Accounts)?) } else { None };
         for db in [Some(&candles), accounts.as_ref()].into_iter().flatten() {
             complete(db)?;
