@@ -273,9 +273,10 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
 /// not taken for the name of one.
 pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
     let wrong = || {
+        // What stands behind the first colon of an address may be a password.
+        let shown = text.split_once(':').map_or(text, |(word, _)| word);
         usage(format!(
-            "{:?} is not a store: write {flag} sqlite:DIR, or {flag} postgres://USER@HOST/DATABASE",
-            text.chars().take(40).collect::<String>()
+            "{shown:?} is not a store: write {flag} sqlite:DIR, or {flag} postgres://USER@HOST/DATABASE"
         ))
     };
     match text.split_once(':') {

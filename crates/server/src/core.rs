@@ -71,6 +71,8 @@ pub(crate) struct Core {
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The address that serves every region, as it is named to an account that came to a listener of another region.
     pub(crate) serves_all_at: String,
+    /// What this server is called among the nodes of a database.
+    pub(crate) node_name: String,
     /// Where history begins for accounts without floors of their own.
     pub(crate) floors: FloorTable,
     /// Which share of the turnover large and medium trades make.
@@ -136,7 +138,8 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
-            folder: store.dir().to_owned(),
+            // A store that has none of its own is given one by `with_folder`.
+            folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
             // What is imported is merged with what is stored now.
             intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
@@ -150,6 +153,7 @@ impl Core {
             seen: Glance::default(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
+            node_name: String::new(),
             floors: FloorTable::PUBLISHED,
             class_shares: ClassShares::default(),
             limits,

@@ -159,6 +159,27 @@ fn start<C: Command>(
     }
 }
 
+/// A request of which nothing is done yet, because that might have to wait for the database: all of it is done on a thread that may.
+pub(crate) struct Deferred {
+    pub(crate) row: &'static CommandRow,
+    pub(crate) caller: Caller,
+    pub(crate) body: Vec<u8>,
+}
+
+impl BlockingWork for Deferred {
+    fn share(&self, core: &Core) -> Share {
+        core.share_of_caller(&self.caller.who)
+    }
+
+    fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal> {
+        match self.row.start(core, &self.caller, &self.body, &mut Memory::default())? {
+            Step::Answered(reply) if is_wanted() => Ok(reply),
+            Step::Answered(_) => Err(Refusal::TimedOut),
+            Step::Waits(work) => work.run_if(core, is_wanted),
+        }
+    }
+}
+
 /// Work for an account that is answered as of a date.
 struct DatedWork<C> {
     work: Work<C>,

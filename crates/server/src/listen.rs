@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use access::{Access, AccessError, Region};
 use history::History;
-use store::{Store, StoreError};
+use store::{CopySettings, Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -125,7 +125,16 @@ impl Server {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        let access = access.with_pkce(settings.pkce);
+        let access = access.with_pkce(settings.pkce).with_grace(settings.node.grace);
+        let store = match (store.dir(), &settings.node.cache) {
+            (None, Some(cache)) => store.with_copy(&CopySettings {
+                dir: cache.clone(),
+                bytes_max: settings.node.cache_size,
+                grace: settings.node.grace,
+            })?,
+            _ => store,
+        };
+        access.follow()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
         if let Some(folder) = &settings.node.cache {
@@ -137,6 +146,7 @@ impl Server {
         let serves_all_at = http.local_addr().unwrap_or(settings.listen);
         let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());
+        core.node_name = settings.node.name.clone().unwrap_or_else(|| serves_all_at.to_string());
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.paper_levels.count = settings.levels_from_paper;
@@ -157,7 +167,7 @@ impl Server {
         // With an internal listener for metrics no request of the public ones needs to count as local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
         site.has_sign_in_links = settings.is_for_this_machine();
-        let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref(), settings));
+        let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, &links, tls.as_ref(), settings));
         site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
         listeners.extend(regional.iter().map(|(region, listener)| ("http", listener, Some(*region), is_tls)));
@@ -215,6 +225,7 @@ impl Server {
         if let Some(listener) = internal {
             watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
         }
+        join(&site.core).await;
         let jobs = Runner::start(&site.core, jobs);
         listeners.spawn(context.clone().accept_http(http, None));
         for (region, listener) in regional {
@@ -238,6 +249,7 @@ impl Server {
         if timeout(DRAIN_MAX, site.core.intake.idle()).await.is_err() {
             tracing::warn!("an import did not end in time: the same file goes on where it is stopped");
         }
+        leave(&site.core).await;
         watchers.shutdown().await;
     }
 }
@@ -316,6 +328,26 @@ impl ListenerContext {
 
 /// The next connection, once there is a place for it; the rest waits in the system's queue. The place is taken after the connection,
 /// because an idle listener must not hold one. Dropping this future may drop a client.
+/// Has other nodes count this one before it serves anybody, where there may be others. If that fails, it is tried again every second.
+async fn join(core: &Arc<Core>) {
+    if core.access.is_shared() {
+        let core = core.clone();
+        let beat = move || core.access.beat(&core.node_name, &[], core.uptime()).map(drop);
+        tokio::task::spawn_blocking(beat).await.ok();
+    }
+}
+
+/// Has other nodes count this one no more, nor its connections.
+async fn leave(core: &Arc<Core>) {
+    if core.access.is_shared() {
+        let core = core.clone();
+        let left = tokio::task::spawn_blocking(move || core.access.leave_nodes()).await;
+        if let Ok(Err(error)) = left {
+            tracing::warn!(%error, "cannot say that this node stops: others miss it after a while");
+        }
+    }
+}
+
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,

@@ -97,6 +97,9 @@ pub enum StoreError {
     /// The change may have been made, or not.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
+    /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
+    #[error("cannot {what} without waiting for the database")]
+    Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
     Engine { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what} {}", place)]
@@ -136,6 +139,7 @@ impl StoreError {
                     Kind::WrongEncoding => StoreError::WrongEncoding { what, place, source },
                     Kind::TooOldServer => StoreError::TooOldServer { what, place, source },
                     Kind::Unknown => StoreError::Unknown { what, place, source },
+                    Kind::Waits => StoreError::Waits { what },
                     Kind::Other => StoreError::Engine { what, place, source },
                 }
             }
@@ -158,6 +162,11 @@ impl StoreError {
     /// Whether the database cannot be reached, so that the same may succeed when it is there again.
     pub fn is_away(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
+    }
+
+    /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
+    pub fn would_wait(&self) -> bool {
+        matches!(self, StoreError::Waits { .. })
     }
 
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {

@@ -56,7 +56,7 @@ pub use candles::{
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::version::VersionReader;
-pub use engine::{Address, AddressError, Place};
+pub use engine::{Address, AddressError, Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};

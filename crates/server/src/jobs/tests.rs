@@ -194,10 +194,10 @@ async fn the_audit_is_pruned_as_the_setting_says() {
         core.access.audit(&filter).unwrap().into_iter().map(|row| (row.at.0, row.actor, row.event)).collect()
     };
     // Without the setting nothing is.
-    let jobs = of_server(&core, None, &Settings::default());
+    let jobs = of_server(&core, &Links::default(), None, &Settings::default());
     assert!(jobs.iter().all(|job| job.name != JobName::AuditRetention));
     let settings = Settings { audit_retention_days: Some(days), ..Settings::default() };
-    let runner = Runner::start(&core, of_server(&core, None, &settings));
+    let runner = Runner::start(&core, of_server(&core, &Links::default(), None, &settings));
     assert_eq!(rows().len(), 3);
     sleep(62 * SECOND).await;
     let kept = (kept_from.0, "operator".to_owned(), "account.created".to_owned());

@@ -62,6 +62,21 @@ enum UsedGateway {
     Trade,
 }
 
+impl UsedGateway {
+    const ALL: [UsedGateway; 4] =
+        [UsedGateway::Unknown, UsedGateway::QuoteCommand, UsedGateway::Quote, UsedGateway::Trade];
+
+    /// As other nodes read it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            UsedGateway::Unknown => "unknown",
+            UsedGateway::QuoteCommand => "quote_command",
+            UsedGateway::Quote => "quote",
+            UsedGateway::Trade => "trade",
+        }
+    }
+}
+
 /// Which gateway a signed-in connection is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Gateway {
@@ -112,10 +127,16 @@ impl Gateway {
         }
     }
 
-    /// Learns from a command on a mixed connection which gateway the client uses.
-    pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
-        if let Gateway::Mixed(mixed) = self {
-            mixed.learn(command, body, clients);
+    /// Learns from a command on a mixed connection which gateway the client uses. What is new, in a word.
+    pub(super) fn learn(
+        &mut self,
+        command: u8,
+        body: &[u8],
+        clients: &Clients,
+    ) -> Option<(Lineage, &'static str)> {
+        match self {
+            Gateway::Mixed(mixed) => mixed.learn(command, body, clients),
+            Gateway::Quote | Gateway::Trade => None,
         }
     }
 
@@ -172,7 +193,7 @@ impl Mixed {
         (self.program, self.by) == (Program::CoreSdk, SignedInBy::Session)
     }
 
-    fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
+    fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) -> Option<(Lineage, &'static str)> {
         let used = match (command, self.used) {
             (command::PROFILE, UsedGateway::Unknown | UsedGateway::QuoteCommand | UsedGateway::Trade) => {
                 UsedGateway::Quote
@@ -182,12 +203,13 @@ impl Mixed {
             {
                 UsedGateway::Trade
             }
-            (SUBSCRIBE | UNSUBSCRIBE, _) => return,
+            (SUBSCRIBE | UNSUBSCRIBE, _) => return None,
             (_, UsedGateway::Unknown) => UsedGateway::QuoteCommand,
-            _ => return,
+            _ => return None,
         };
         self.used = used;
         clients.remember(self.lineage, used);
+        Some((self.lineage, used.as_str()))
     }
 }
 
@@ -225,6 +247,14 @@ struct Remembered {
 }
 
 impl Clients {
+    /// Takes in what another node has learnt. A word of a newer one may be unknown here.
+    pub(super) fn take_in(&self, lineage: Lineage, word: &str) {
+        let used = UsedGateway::ALL.into_iter().find(|used| used.as_str() == word);
+        if let Some(used) = used {
+            self.remember(lineage, used);
+        }
+    }
+
     fn recall(&self, lineage: Lineage) -> UsedGateway {
         let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         remembered.used.get(&lineage).copied().unwrap_or(UsedGateway::Unknown)

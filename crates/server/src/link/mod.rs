@@ -6,6 +6,7 @@
 
 mod arrival;
 mod deadlines;
+mod errand;
 mod flow;
 #[cfg(test)]
 mod flow_tests;
@@ -41,16 +42,17 @@ use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
-use crate::dispatch::Step;
+use crate::dispatch::{CommandRow, Deferred, Step};
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
 pub(crate) use arrival::Arrival;
+use errand::Errand;
 pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
-use pending::{LinkRequest, LinkResponse, Pending};
+use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};
 use session::{Admitted, Session};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
@@ -109,6 +111,9 @@ pub(crate) struct Link<S> {
     session: Option<Session>,
     /// Most of the time a connection has none.
     pending: Option<Box<Pending>>,
+    /// What is done for this connection on a thread that may wait, before anything more is read: signing in, subscribing. Only where the
+    /// database is a server.
+    errand: Option<Box<Errand>>,
     /// Bytes that were read and not parsed, because answers piled up.
     held: Vec<u8>,
     heard: Instant,
@@ -182,6 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             outbox: Outbox::default(),
             session: None,
             pending: None,
+            errand: None,
             held: Vec::new(),
             heard: now,
             pinged: now,
@@ -272,6 +278,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.pending = None;
         }
         let awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
+        let awaited = awaited || self.errand.is_some();
         let is_done = self.draining && !awaited && self.outbox.is_empty() && !self.has_pushes();
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
@@ -352,19 +359,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
         let is_trade = session.is_trade(asked.command, &asked.body);
-        let admitted = if is_trade {
-            session.admit_trade(&self.hub.core).map(Admitted::Trade)
-        } else {
-            session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
-        };
+        if is_trade && self.hub.core.access.is_shared() {
+            return self.begin_trade(asked);
+        }
+        // This thread serves other connections, too.
+        let admitted = store::without_waiting(|| {
+            if is_trade {
+                session.admit_trade(&self.hub.core).map(Admitted::Trade)
+            } else {
+                session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
+            }
+        });
         let work = match admitted {
             // A short read costs less than handing it to another thread.
             Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
             Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
-                let answer = session.answer_trade(asked.command, &asked.body, &permit);
+                let answer = session.answer_trade(asked.command, &asked.body, &permit, None);
                 return self.answer_as(Task::Trade, asked.answered(answer));
             }
+            Err(Refusal::Waits) => return self.start_aside(asked),
             Err(Refusal::TooManyCalls { text, retry_after }) => {
                 if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
                     self.answer(asked.answered(Err(refusal)));
@@ -376,8 +390,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let core = self.hub.core.clone();
         let pending = self.pending.get_or_insert_default();
-        if pending.start(&asked, work, core).is_err() {
+        if pending.start(&asked, work, None, core).is_err() {
             self.answer(asked.answered(Err(Refusal::Busy)));
+        }
+    }
+
+    /// Has all of a request done on a thread that may wait for the database.
+    fn start_aside(&mut self, asked: LinkRequest) {
+        let Some(session) = &self.session else { return };
+        let row = match CommandRow::find(asked.command) {
+            Ok(row) => row,
+            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
+        };
+        let work = Box::new(Deferred { row, caller: session.caller, body: asked.body.clone() });
+        let core = self.hub.core.clone();
+        let pending = self.pending.get_or_insert_default();
+        let body = Some(asked.body.clone());
+        if pending.start(&asked, work, body, core).is_err() {
+            self.answer(asked.answered(Err(Refusal::Busy)));
+        }
+    }
+
+    /// Answers a request that has ended, unless it came a little too early and may be tried again.
+    fn ended(&mut self, EndedRequest { response, again }: EndedRequest) {
+        match (response.answer, again) {
+            (Err(Refusal::TooManyCalls { text, retry_after }), Some(asked)) => {
+                if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
+                    self.answer(asked.answered(Err(refusal)));
+                }
+            }
+            (answer, _) => self.answer(LinkResponse { answer, ..response }),
         }
     }
 

@@ -49,6 +49,13 @@ pub(super) struct LinkResponse {
     pub(super) answer: Result<Reply, Refusal>,
 }
 
+/// A request that has ended, with all of it where it may be tried again.
+#[derive(Debug)]
+pub(super) struct EndedRequest {
+    pub(super) response: LinkResponse,
+    pub(super) again: Option<LinkRequest>,
+}
+
 impl LinkRequest {
     pub(super) fn answered(&self, answer: Result<Reply, Refusal>) -> LinkResponse {
         LinkResponse { command: self.command, id: self.id, since: self.since, answer }
@@ -77,6 +84,8 @@ struct RunningRequest {
     decided: OnceFlag,
     /// The client has been told of the timeout.
     given_up: bool,
+    /// Kept where nothing was decided yet when it began: it may have come too early.
+    body: Option<Vec<u8>>,
 }
 
 /// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs nothing. Both sides try to decide; the
@@ -148,6 +157,7 @@ impl Pending {
         &mut self,
         asked: &LinkRequest,
         work: Box<dyn BlockingWork>,
+        body: Option<Vec<u8>>,
         core: Arc<Core>,
     ) -> Result<(), Full> {
         let decided = OnceFlag::default();
@@ -157,12 +167,12 @@ impl Pending {
         // A panic costs its request only, and has been logged.
         let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let LinkRequest { command, id, by, since, .. } = *asked;
-        self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false });
+        self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false, body });
         Ok(())
     }
 
     /// Waits until a running request has ended. It has no answer if the client was told of a timeout.
-    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<LinkResponse>> {
+    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<EndedRequest>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
             Poll::Ready(Some(Err(error))) => {
@@ -175,8 +185,10 @@ impl Pending {
         let Some(at) = self.started.iter().position(|started| started.task == task) else {
             return Poll::Ready(None);
         };
-        let RunningRequest { command, id, since, given_up, .. } = self.started.swap_remove(at);
-        Poll::Ready((!given_up).then_some(LinkResponse { command, id, since, answer }))
+        let RunningRequest { command, id, by, since, given_up, body, .. } = self.started.swap_remove(at);
+        let again = body.map(|body| LinkRequest { command, id, by, since, body });
+        let response = LinkResponse { command, id, since, answer };
+        Poll::Ready((!given_up).then_some(EndedRequest { response, again }))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {

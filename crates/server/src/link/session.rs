@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{ConnectionId, Look, Permit, Scope};
+use access::{ConnectionId, Lineage, Look, Permit, Scope};
 
 use super::gateway::Gateway;
 use super::hub::Hub;
@@ -52,21 +52,34 @@ impl Session {
 
     /// Lets in a call of the trade gateway, which needs no work.
     pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
-        core.glance()?;
-        let (who, rule, uptime) = (&self.caller.who, core.limits.calls, core.uptime());
-        let counted = core.access.admit_call(who, rule, Look::Recent, uptime);
-        counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
-        Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
+        admit_trade(&self.caller, core)
     }
 
     /// Whether its account is still valid. If that cannot be looked up, it counts as valid.
     pub(super) fn stands(&self, core: &Core) -> bool {
-        let looked = core.glance().map_err(|_| ());
-        let stands = looked.and_then(|_| {
-            let stands = core.access.stands(&self.caller.who, Look::Recent);
-            stands.map_err(|error| tracing::error!(%error, "cannot look at an account"))
+        let stands = store::without_waiting(|| {
+            core.glance()?;
+            core.access.stands(&self.caller.who, Look::Recent).map_err(|error| Refusal::of_access(&error))
         });
-        stands.unwrap_or(true)
+        match stands {
+            Ok(stands) => stands,
+            // It is looked up where that may take a while, so that the next time it is known.
+            Err(Refusal::Waits) => {
+                self.look_aside();
+                true
+            }
+            Err(_) => true,
+        }
+    }
+
+    fn look_aside(&self) {
+        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
+        let looked = workers.submit(share, move || core.access.stands(&who, Look::Recent).is_ok());
+        // Without a receiver the work would not be done.
+        if let Ok(looked) = looked {
+            drop(tokio::spawn(looked));
+        }
     }
 
     /// The unsent bytes of its account, on all connections.
@@ -86,9 +99,36 @@ impl Session {
 
     /// Whether a command is meant for the trade gateway. It may show which gateway the client uses.
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
-        self.gateway.learn(command, body, &self.hub.clients);
+        if let Some((lineage, used)) = self.gateway.learn(command, body, &self.hub.clients)
+            && self.hub.core.access.is_shared()
+        {
+            self.remember_aside(lineage, used);
+        }
         self.gateway.is_trade(command, body)
     }
+
+    /// Has other nodes know which gateway the client uses: it may go on with one of them.
+    fn remember_aside(&self, lineage: Lineage, used: &'static str) {
+        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
+        let told = workers.submit(share, move || {
+            if let Err(error) = core.access.remember_client(lineage, used) {
+                tracing::debug!(%error, "cannot remember which gateway a client uses");
+            }
+        });
+        if let Ok(told) = told {
+            drop(tokio::spawn(told));
+        }
+    }
+}
+
+/// Lets in a call of the trade gateway.
+pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusal> {
+    core.glance()?;
+    let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
+    let counted = core.access.admit_call(who, rule, Look::Recent, uptime);
+    counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
+    Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
 }
 
 /// The code and text for a connection that is closed from outside.

@@ -1,6 +1,7 @@
 //! Signing in on a long connection: by a one-time password, or with the session of an earlier connection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use access::{Denial, Moment, Offered, Region};
 use prost::Message;
@@ -15,7 +16,8 @@ use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Caller, Language};
-use crate::links::SignedIn;
+use crate::links::{Pulse, SignedIn};
+use crate::mailbox::MailboxReader;
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
 use crate::request_log::OncePerMinute;
@@ -26,7 +28,8 @@ use crate::workers::{Full, Who};
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 /// A decoded sign-in: by one-time password or by session.
-enum Proof {
+#[derive(Clone)]
+pub(super) enum Proof {
     Otp(String),
     Session(String),
 }
@@ -45,10 +48,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.back_off();
         }
         let place = (self.transport.door(), self.from.address);
+        if access.is_shared() {
+            return self.begin_sign_in(asked, present, (proof, metadata), moment);
+        }
         let signed = hub.links.sign_in(present, place, moment, |present| match &proof {
             Proof::Otp(otp) => access.sign_on(otp, present, moment),
             Proof::Session(session) => access.resume(session, present, moment.now),
         });
+        self.signed_in(asked, (proof, metadata), moment, signed);
+    }
+
+    /// Goes on with what became of a sign-in.
+    pub(super) fn signed_in(
+        &mut self,
+        asked: &LinkRequest,
+        (proof, metadata): (Proof, BTreeMap<String, String>),
+        moment: Moment,
+        signed: Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial>,
+    ) {
+        let hub = self.hub.clone();
         let (signed, mailbox, pulse) = match signed {
             Ok(signed) => signed,
             Err(denial) => {
@@ -110,13 +128,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             | Denial::ScopeMissing
             | Denial::KeyUnknown => (Status::Unauthenticated, code::UNAUTHENTICATED, refused),
             Denial::Failed(error) => {
-                tracing::error!(%error, "cannot check a sign-in");
+                if !error.is_away() {
+                    tracing::error!(%error, "cannot check a sign-in");
+                }
                 (Status::ServerError, code::SERVER, CloseCode::ServerError)
             }
         };
         self.respond_error(asked.command, asked.id, status, number, &text);
         self.back_off();
         let outcome = match denial {
+            Denial::Failed(error) if error.is_away() => Outcome::Away,
             Denial::Failed(_) => Outcome::Internal,
             Denial::ConnectionsTaken(_) => Outcome::TooMany,
             _ => Outcome::Unauthenticated,

@@ -1,6 +1,7 @@
 //! Subscriptions at the trade gateway. There is one topic: what happens to the orders of the account.
 
 use access::Permit;
+use paper::{PaperError, Watched};
 use prost::{DecodeError, Message};
 use wire::trade;
 
@@ -27,12 +28,14 @@ impl Topics {
 }
 
 impl Session {
-    /// Subscribes and unsubscribes, and tells what the connection is subscribed to then.
+    /// Subscribes and unsubscribes, and tells what the connection is subscribed to then. `watched` is the account, if it was looked at for
+    /// this already.
     pub(super) fn answer_trade(
         &mut self,
         command: u8,
         body: &[u8],
         permit: &Permit,
+        watched: Option<Watched>,
     ) -> Result<Reply, Refusal> {
         if command == UNSUBSCRIBE {
             let request = trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
@@ -45,7 +48,7 @@ impl Session {
         let (known, unknown): (Vec<String>, Vec<String>) =
             asked.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
         if !known.is_empty() && self.topics.0.is_none() {
-            self.listen(permit)?;
+            self.listen(permit, watched)?;
         }
         let fail = |topic: String| trade::subscribe_response::Fail {
             topic: topic.chars().take(ECHO_CHARS_MAX).collect(),
@@ -58,18 +61,34 @@ impl Session {
         }))
     }
 
-    fn listen(&mut self, permit: &Permit) -> Result<(), Refusal> {
+    fn listen(&mut self, permit: &Permit, watched: Option<Watched>) -> Result<(), Refusal> {
         // A connection that has lost its seat is being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
         let (core, account) = (&self.hub.core, permit.account().id);
         let form = (self.caller.language, Dated::of(&self.caller.who, permit.account()));
-        let listening = core.listeners.listen(&core.paper, account, (self.id, mailbox), form);
-        let listening = listening.map_err(|error| {
-            tracing::error!(%error, "cannot listen to a paper account");
-            Refusal::Internal
-        })?;
+        let watched = match watched {
+            Some(watched) => watched,
+            None => core.paper.watch(account).map_err(|error| unwatched(&error))?,
+        };
+        let listening = core.listeners.listen(watched, account, (self.id, mailbox), form);
         self.topics = Topics(Some(listening));
         Ok(())
+    }
+}
+
+/// Whether a request is one to begin with what is not begun yet, so that the account has to be looked at.
+pub(super) fn subscribes(command: u8, body: &[u8]) -> bool {
+    let topics = trade::SubscribeRequest::decode(body).map(|request| request.topics).unwrap_or_default();
+    command != UNSUBSCRIBE && topics.iter().take(TOPICS_MAX).any(|topic| topic == TradeListeners::TOPIC)
+}
+
+pub(super) fn unwatched(error: &PaperError) -> Refusal {
+    match error {
+        PaperError::Store(error) => Refusal::of_store(error, "cannot listen to a paper account"),
+        error => {
+            tracing::error!(%error, "cannot listen to a paper account");
+            Refusal::Internal
+        }
     }
 }
 

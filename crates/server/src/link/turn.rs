@@ -13,7 +13,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Writes, takes answers and pushes, and reads, as far as there is anything to do.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let has_mail = self.look_into_mailbox(cx)?;
-        let mut moved = self.poll_pending(cx);
+        let mut moved = self.poll_errand(cx);
+        moved |= self.poll_pending(cx);
         // Both are read before anything is written: room that writing makes is shared fairly on the next turn.
         let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
         let pushes_first = pushes && self.pushes_are_next;
@@ -70,8 +71,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             && let Poll::Ready(ended) = pending.poll_ended(cx)
         {
             moved = true;
-            if let Some(answered) = ended {
-                self.answer(answered);
+            if let Some(ended) = ended {
+                self.ended(ended);
             }
             while let Some(asked) = self.next_waiting() {
                 self.start(asked);

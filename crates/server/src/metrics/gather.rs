@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use access::AuditFilter;
+use access::{AuditFilter, Reached};
 use market::Market;
 
 use super::text::{Kind, Text};
@@ -20,6 +20,7 @@ pub(crate) fn exposition(site: &Site) -> String {
     requests(&site.core.metrics, &mut text);
     connections(site, &mut text);
     limits(site, &mut text);
+    nodes(site, &mut text);
     people(site, &mut text);
     cache(site, &mut text);
     copy(site, &mut text);
@@ -138,6 +139,24 @@ fn connections(site: &Site, text: &mut Text) {
         "Long connections on which somebody has signed in.",
         Some(site.links.count()),
     );
+}
+
+/// The nodes of a database, and whether it is there. A server with a store of its own is one node.
+fn nodes(site: &Site, text: &mut Text) {
+    let (access, uptime) = (&site.core.access, site.core.uptime());
+    let name = "chandler_nodes";
+    text.one(Kind::Gauge, name, "Servers on the database, this one counted.", Some(access.nodes_online()));
+    let (is_there, away) = match access.reached(uptime) {
+        Reached::Yes | Reached::Settling => (1_u8, 0),
+        Reached::Away(since) | Reached::Lost(since) => (0, since.as_secs()),
+    };
+    let help = "Whether the database can be reached; 1 where the store is a directory.";
+    text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
+    let help = "How long the database is away; 0 while it is there.";
+    text.one(Kind::Gauge, "chandler_database_away_seconds", help, Some(away));
+    let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
+    let shares = !matches!(access.reached(uptime), Reached::Yes);
+    text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }
 
 /// The limits of callers, and what they use.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::{AccountId, ConnectionId};
 use bytes::Bytes;
 use market::Timestamp;
-use paper::{Paper, PaperError, Watched};
+use paper::Watched;
 use store::Store;
 use tokio::sync::Notify;
 use trading::Push;
@@ -76,15 +76,14 @@ impl TradeListeners {
     /// Has a connection told of everything that happens to an account's orders from now on, by whatever process.
     pub(crate) fn listen(
         self: &Arc<Self>,
-        paper: &Paper,
+        watched: Watched,
         account: AccountId,
         (connection, mailbox): (ConnectionId, Mailbox),
         (language, dated): (Language, Option<Dated>),
-    ) -> Result<Listening, PaperError> {
-        let watched = paper.watch(account)?;
+    ) -> Listening {
         let subscriber = Subscriber { connection, mailbox, language, dated };
         self.lock().entry(account).or_default().push(subscriber);
-        Ok(Listening { listeners: self.clone(), account, connection, _watched: watched })
+        Listening { listeners: self.clone(), account, connection, _watched: watched }
     }
 
     /// Every account that somebody listens to.

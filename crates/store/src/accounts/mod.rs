@@ -20,6 +20,7 @@ use crate::engine::{Db, Fault, Row, Sql};
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 use connections::{Connections, Held};
+use following::Following;
 use gate::Gate;
 pub use id::AccountId;
 pub(crate) use journal::next_era;
@@ -60,6 +61,7 @@ mod audit;
 mod audit_sql;
 mod connections;
 mod expiry;
+mod following;
 mod gate;
 mod id;
 mod journal;
@@ -187,6 +189,7 @@ pub enum Spend {
 pub struct Accounts {
     connections: Connections,
     home: Home,
+    following: Following,
     /// What is shared with other nodes, where there may be some.
     shared: Option<Arc<Shared>>,
 }
@@ -200,6 +203,9 @@ impl Accounts {
     /// A number that rises with every change to an account or a credential, by any process. Usage does not raise it. Reading it
     /// costs a few microseconds, so a server asks before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
+        if let Some(version) = self.following.version() {
+            return Ok(version);
+        }
         self.read().one(common_sql::VERSION, [], |row| row.get(0))
     }
 
@@ -455,10 +461,21 @@ impl Accounts {
         let open = Open { db: &db };
         gate.pass(&db)?;
         let result = work(&db)?;
+        // What this process changes it sees at once, whatever is heard of it.
+        let version = match (gate, self.following.version()) {
+            (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
+            _ => None,
+        };
         db.commit()?;
         std::mem::forget(open);
+        version.into_iter().for_each(|version| self.following.saw(version));
         Ok(result)
     }
+}
+
+/// Lets nobody else change anything until the transaction has ended in which this is called first.
+pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
+    Gate::Everything.pass(db)
 }
 
 /// A transaction that is rolled back unless it is forgotten, also when the work inside panics.

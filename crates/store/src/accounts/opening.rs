@@ -8,6 +8,7 @@ use std::sync::Arc;
 use market::Timestamp;
 
 use super::connections::Connections;
+use super::following::Following;
 use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
 use crate::engine::home::{self, Home, prepare_on_server};
@@ -70,7 +71,7 @@ impl Accounts {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let connections = Connections::of_file(Db::open(&path, Role::Reader)?, writer);
-        Ok(Accounts { connections, home: Home::File(path), shared: None })
+        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
     }
 
     fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
@@ -85,13 +86,19 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
-        let durable = server.clone();
-        let pool = Pool(Box::new(move |commit| match commit {
+        let (durable, counted) = (server.clone(), fleeting.clone());
+        let open = move |commit| match commit {
             Commit::Durable => Db::on_server(&durable, writes_as),
             Commit::Fleeting => Db::on_server(&fleeting, writes_as),
-        }));
+        };
+        let pool = Pool { open: Box::new(open), made: Box::new(move || counted.made()) };
         let connections = Connections::Server { server, writes_as };
-        Ok(Accounts { connections, home, shared: Some(Arc::new(Shared::new(pool))) })
+        Ok(Accounts {
+            connections,
+            home,
+            following: Following::default(),
+            shared: Some(Arc::new(Shared::new(pool))),
+        })
     }
 
     /// Whether a store has accounts at all. Looking does not make them.
@@ -133,7 +140,7 @@ impl Accounts {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
         let connections = Connections::of_file(reader, Db::open(&path, Role::Onlooker)?);
-        Ok(Accounts { connections, home: Home::File(path), shared: None })
+        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it

@@ -14,6 +14,7 @@ pub use place::Place;
 pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
+pub use waiting::without_waiting;
 
 use crate::{Depth, Finding, StoreError};
 use migrate::Owner;
@@ -35,6 +36,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
+pub(crate) mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -132,7 +134,7 @@ impl Db {
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
-            Engine::Postgres(connection) => connection.owner(),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.owner()),
         };
         owner.map_err(self.fail("read the header of the database"))
     }
@@ -178,7 +180,7 @@ impl Db {
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
-            Engine::Postgres(connection) => connection.begin(false),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(false)),
         };
         begun.map_err(self.fail("begin reading"))
     }
@@ -186,7 +188,7 @@ impl Db {
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(true),
-            Engine::Postgres(connection) => connection.begin(true),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.begin(true)),
         };
         begun.map_err(self.fail("begin writing"))
     }
@@ -220,7 +222,9 @@ impl Db {
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
-            Engine::Postgres(connection) => connection.run(sql.for_postgres(), values),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.run(sql.for_postgres(), values))
+            }
         });
         run.map_err(self.fail(sql.what))
     }
@@ -275,7 +279,7 @@ impl Db {
     ) -> Result<usize, StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.run(text, values),
-            Engine::Postgres(connection) => connection.run(text, values),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.run(text, values)),
         };
         run.map_err(self.fail(what))
     }
@@ -290,7 +294,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.each(text, values, &mut read),
-            Engine::Postgres(connection) => connection.each(text, values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(text, values, &mut read))
+            }
         };
         run.map_err(self.fail(what))
     }
@@ -304,7 +310,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.each(sql.text, values, &mut read),
-            Engine::Postgres(connection) => connection.each(sql.for_postgres(), values, &mut read),
+            Engine::Postgres(connection) => {
+                may_ask_server().and_then(|()| connection.each(sql.for_postgres(), values, &mut read))
+            }
         });
         run.map_err(self.fail(sql.what))
     }
@@ -351,7 +359,7 @@ impl Db {
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
-            Engine::Postgres(connection) => connection.script(text),
+            Engine::Postgres(connection) => may_ask_server().and_then(|()| connection.script(text)),
         };
         run.map_err(self.fail(what))
     }
@@ -409,4 +417,13 @@ impl Db {
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
         move |fault| StoreError::of(what, &self.place, fault)
     }
+}
+
+/// Before anything is sent to a server: a thread that must not wait does not.
+fn may_ask_server() -> Result<(), Fault> {
+    if waiting::may_wait() {
+        return Ok(());
+    }
+    let cause = "a server would have to be asked on a thread that must not wait".into();
+    Err(Fault::Engine(trouble::Trouble { kind: trouble::Kind::Waits, cause }))
 }

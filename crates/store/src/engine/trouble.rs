@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     TooOldServer,
     /// The answer to a change was lost.
     Unknown,
+    /// It would have to be waited for, and this thread must not.
+    Waits,
     Other,
 }
 

@@ -2,10 +2,11 @@
 //! a later migration adds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use super::{DatabaseName, MoveError};
 use crate::StoreError;
-use crate::engine::{Db, Sql};
+use crate::engine::{Db, Fault, Sql};
 
 /// A table as both ends have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,24 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
 /// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
 /// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
-pub(super) const OF_THE_MOMENT: [&str; 9] =
-    ["gate", "identity", "lease", "lineage", "node", "rate_window", "retired_body", "sealing_key", "touched"];
+pub(super) const OF_THE_MOMENT: [&str; 16] = [
+    "call_bucket",
+    "gate",
+    "guard",
+    "identity",
+    "lease",
+    "lineage",
+    "node",
+    "one_time_password",
+    "pace",
+    "rate_window",
+    "retired_body",
+    "sealing_key",
+    "seat",
+    "session",
+    "signature",
+    "touched",
+];
 /// Tables that a new database has rows in. They are emptied before anything is brought.
 pub(super) const SEEDED: [&str; 2] = ["counter", "level"];
 /// Not compared, not copied: it is computed by the engine that has it.
@@ -75,21 +92,24 @@ const REFERENCES: Sql = Sql {
 
 /// The tables of one end that hold what was stored.
 pub(super) fn of(db: &Db) -> Result<Vec<Table>, StoreError> {
-    let read = |row: &crate::engine::Row<'_>| {
-        let kind = row.text(2)?;
-        let kind = Kind::of(kind).ok_or_else(|| crate::engine::Fault::value("type of a column", kind))?;
-        Ok((row.get::<String>(0)?, Column { name: row.get(1)?, kind }, row.get::<i64>(3)?))
-    };
-    let columns = db.all(COLUMNS, [], read)?;
+    let is_stored = |name: &str| !OF_THE_ENGINE.contains(&name) && !OF_THE_MOMENT.contains(&name);
+    let mut columns = Vec::new();
+    db.each(COLUMNS, [], |row| {
+        let (table, kind) = (row.text(0)?, row.text(2)?);
+        if is_stored(table) {
+            let kind = Kind::of(kind).ok_or_else(|| Fault::value("type of a column", kind))?;
+            columns.push((table.to_owned(), Column { name: row.get(1)?, kind }, row.get::<i64>(3)?));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     let mut references: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (from, to) in db.all(REFERENCES, [], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?)))? {
         if from != to {
             references.entry(from).or_default().insert(to);
         }
     }
-    let is_stored = |name: &str| !OF_THE_ENGINE.contains(&name) && !OF_THE_MOMENT.contains(&name);
     let tables = columns.chunk_by(|(one, ..), (next, ..)| one == next).filter_map(|columns| {
-        let (name, ..) = columns.first().filter(|(name, ..)| is_stored(name))?;
+        let (name, ..) = columns.first()?;
         let mut keys: Vec<(i64, String)> = columns
             .iter()
             .filter(|(.., place)| *place > 0)

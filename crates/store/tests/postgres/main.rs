@@ -25,6 +25,8 @@ mod journals;
 mod ledger;
 #[path = "../suite/margins.rs"]
 mod margins;
+#[path = "../suite/moving.rs"]
+mod moving;
 #[path = "../suite/opening.rs"]
 mod opening;
 #[path = "../suite/password_links.rs"]
@@ -45,6 +47,7 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod between;
 mod nodes;
 mod same_names;
 mod wire;

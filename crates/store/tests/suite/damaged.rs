@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Access, Accounts, Depth, Existing, Finding, Restore, Scope, Store, StoreError};
+use store::{Access, Accounts, Depth, Existing, Finding, MoveError, Restore, Scope, Store, StoreError};
 
 use crate::backup::{add, backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
@@ -292,5 +292,20 @@ fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
         assert_eq!(Accounts::open(dir, NOW).is_err(), name == "accounts.db");
         assert!(backup(dir, &dir.join("to")).is_err(), "{name}");
         assert!(files(dir, name) == before, "{name}");
+    }
+}
+
+#[test]
+fn damage_is_not_moved_as_if_it_were_whole() {
+    for change in ["update account set level = 6", "delete from usage where symbol = '5.HK'"] {
+        let (from, accounts) = crate::moving::filled();
+        let id = accounts.account_named("ann").unwrap().unwrap().id;
+        for symbol in ["5.HK", "6.HK"] {
+            accounts.spend(id, "2026-11", &symbol.parse().unwrap(), 9, (NOW, NOW)).unwrap();
+        }
+        from.home.damage("accounts", change);
+        let to = crate::fixture::Home::new();
+        let refused = crate::moving::moving(&(&from.home).into(), &(&to).into()).unwrap_err();
+        assert!(matches!(refused, MoveError::Store(StoreError::Damaged { .. })), "{change}: {refused:?}");
     }
 }

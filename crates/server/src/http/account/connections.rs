@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use access::{Account, Actor, ConnectionId, Role};
+use access::{Account, AccountId, Actor, ConnectionId, Role, SeatEnding, SharedConnection};
+use market::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -64,7 +65,7 @@ struct Connection {
     /// The account's name.
     account: String,
     #[schemars(schema_with = "doors")]
-    door: &'static str,
+    door: String,
     /// Where it comes from, with the port where that is known; behind a proxy that is not trusted, the proxy's address.
     address: String,
     /// When it signed in.
@@ -82,7 +83,7 @@ fn doors(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let whose = whose(call, &me, site)?;
-    let guests = site.links.list(whose.as_ref().map(|account| account.id));
+    let guests = guests(whose.as_ref().map(|account| account.id), site)?;
     let mut connections = Vec::with_capacity(guests.len());
     for guest in &guests {
         connections.push(described(guest, site)?);
@@ -101,7 +102,12 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
 
 pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let id: ConnectionId = call.path_value("id").parse().map_err(|_| Problem::not_found())?;
-    let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
+    let here = site.links.get(id).map(Guest::from);
+    let guest = match here {
+        Some(guest) => Some(guest),
+        None => site.core.access.connection(id).map_err(Problem::from_access)?.map(Guest::from),
+    };
+    let guest = guest.ok_or_else(Problem::not_found)?;
     let by = if guest.account == me.account().id {
         ClosedBy::Owner
     } else {
@@ -118,7 +124,15 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
         .note_closed(id, guest.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
     // It may have ended by itself since.
-    site.links.close(id, by);
+    if guest.is_here {
+        site.links.close(id, by);
+    } else {
+        let why = match by {
+            ClosedBy::Owner => SeatEnding::ByOwner,
+            ClosedBy::Operator => SeatEnding::ByOperator,
+        };
+        site.core.access.end_connection(id, why).map_err(Problem::from_access)?;
+    }
     Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }
 
@@ -139,14 +153,48 @@ fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Accou
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-fn described(guest: &ConnectionInfo, site: &Site) -> Result<Connection, Problem> {
+/// A connection, at this server or another.
+#[derive(Debug)]
+struct Guest {
+    id: ConnectionId,
+    account: AccountId,
+    door: String,
+    address: String,
+    since: Timestamp,
+    is_here: bool,
+}
+
+impl From<ConnectionInfo> for Guest {
+    fn from(ConnectionInfo { id, account, door, address, since }: ConnectionInfo) -> Guest {
+        let (door, address) = (door.as_str().to_owned(), crate::proxies::shown(address));
+        Guest { id, account, door, address, since, is_here: true }
+    }
+}
+
+impl From<SharedConnection> for Guest {
+    fn from(SharedConnection { id, account, door, address, since, is_here }: SharedConnection) -> Guest {
+        let shown = address.parse().map(crate::proxies::shown);
+        Guest { id, account, door, address: shown.unwrap_or(address), since, is_here }
+    }
+}
+
+/// The connections of an account, or of all, at every server.
+fn guests(of: Option<AccountId>, site: &Site) -> Result<Vec<Guest>, Problem> {
+    let shared = site.core.access.connections(of).map_err(Problem::from_access)?;
+    Ok(match shared {
+        Some(all) => all.into_iter().map(Guest::from).collect(),
+        None => site.links.list(of).into_iter().map(Guest::from).collect(),
+    })
+}
+
+fn described(guest: &Guest, site: &Site) -> Result<Connection, Problem> {
     let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
     Ok(Connection {
         id: guest.id.to_string(),
         account_id: guest.account.0,
         account: account.map(|account| account.name.clone()).unwrap_or_default(),
-        door: guest.door.as_str(),
-        address: crate::proxies::shown(guest.address),
+        door: guest.door.clone(),
+        address: guest.address.clone(),
         since: Instant::utc(guest.since),
     })
 }

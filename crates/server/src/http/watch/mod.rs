@@ -109,5 +109,8 @@ fn health() -> Answer {
 fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let reasons = site.core.obstacles();
     let status = if reasons.is_empty() { 200 } else { 503 };
-    Ok(envelope::document(status, &Readiness { ready: reasons.is_empty(), degraded: site.core.is_degraded(), reasons }))
+    Ok(envelope::document(
+        status,
+        &Readiness { ready: reasons.is_empty(), degraded: site.core.is_degraded(), reasons },
+    ))
 }

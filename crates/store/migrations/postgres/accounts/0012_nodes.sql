@@ -118,3 +118,10 @@ create index guard_until on guard (until_us);
 -- Rows that are locked while a sign-in is judged, by a hash of its name and of its address.
 insert into guard (kind, key, number, at_us, until_us)
 select 'lock', cast(number as text), 0, 0, 9223372036854775807 from generate_series(0, 15) as number;
+
+-- Which key app secrets are sealed with: every node has it in a file, and the database never. Of the key there is a fingerprint here, so
+-- that a node with another one is told so at its start.
+create table sealing_key (
+    number bigint not null primary key check (number = 1),
+    fingerprint bytea not null
+);

@@ -27,6 +27,10 @@ mod tls;
 mod trouble;
 mod value;
 
+#[cfg(all(test, unix))]
+#[path = "../../../tests/postgres/engine.rs"]
+mod server_tests;
+
 /// A row, for as long as it is read.
 pub(crate) type Row = tokio_postgres::Row;
 

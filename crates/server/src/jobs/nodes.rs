@@ -1,0 +1,80 @@
+//! Says that this server is there, where several share a database: closes connections that others have ended, and notices when the database is
+//! away and when it is back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use access::Reached;
+use tokio::sync::Notify;
+
+use super::job::{Job, JobError, Progress, RunsOn};
+use crate::core::Core;
+use crate::links::Links;
+use crate::metrics::JobName;
+
+/// Others miss a node after fifteen seconds.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// Rows that have ended cost room and nothing else.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
+    let (core, links) = (core.clone(), links.clone());
+    Job {
+        name: JobName::Nodes,
+        place: RunsOn::EveryServer,
+        first_after: Duration::ZERO,
+        every: BEAT_EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| {
+            let before = core.access.reached(core.uptime());
+            let silent = links.changed_silence(core.uptime());
+            let beat = core.access.beat(&core.node_name, &silent, core.uptime());
+            tell(before, core.access.reached(core.uptime()));
+            for (id, why) in beat? {
+                links.end(id, why);
+            }
+            Ok(Progress::Done)
+        }),
+    }
+}
+
+/// Says once that the database is away, and that it is back.
+fn tell(before: Reached, now: Reached) {
+    let is_away = |reached| matches!(reached, Reached::Away(_) | Reached::Lost(_));
+    match (before, now) {
+        (before, Reached::Away(_)) if !is_away(before) => {
+            tracing::error!("the database is away: going on with what is known here");
+        }
+        (Reached::Away(_), Reached::Lost(since)) => {
+            tracing::error!(
+                since_s = since.as_secs(),
+                "the database is away for too long: nothing is answered"
+            );
+        }
+        (before, now) if is_away(before) && !is_away(now) => tracing::warn!("the database is back"),
+        _ => {}
+    }
+}
+
+pub(super) fn sweep(core: &Arc<Core>) -> Job {
+    let (core, after) = (core.clone(), AtomicI64::new(NOWHERE));
+    Job {
+        name: JobName::SharedState,
+        place: RunsOn::OneServer,
+        first_after: SWEEP_EVERY,
+        every: SWEEP_EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| Ok(portion(&core, &after)?)),
+    }
+}
+
+/// No account has this number.
+const NOWHERE: i64 = i64::MIN;
+
+fn portion(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
+    let from = Some(after.load(Ordering::Acquire)).filter(|from| *from != NOWHERE);
+    let next = core.access.sweep_shared(from, core.machine_now())?;
+    after.store(next.unwrap_or(NOWHERE), Ordering::Release);
+    Ok(if next.is_some() { Progress::More } else { Progress::Done })
+}

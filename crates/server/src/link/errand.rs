@@ -1,0 +1,162 @@
+//! What a connection waits for before it reads on, where the database is a server: signing in, and subscribing. It is done on a thread that
+//! may wait. Without a server both take microseconds and are done at once.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use access::{ConnectionId, Denial, Moment, Permit, SeatPlace};
+use paper::Watched;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::oneshot;
+
+use super::Link;
+use super::pending::LinkRequest;
+use super::session::admit_trade;
+use super::sign_in::Proof;
+use super::topics::{subscribes, unwatched};
+use crate::links::{Links, Pulse, SignedIn};
+use crate::mailbox::MailboxReader;
+use crate::metrics::Task;
+use crate::refusal::Refusal;
+use crate::workers::Full;
+
+/// What became of a sign-in, with its seat.
+type Seated = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>;
+
+/// What is done for a connection elsewhere.
+pub(super) enum Errand {
+    SignIn {
+        asked: LinkRequest,
+        by: (Proof, BTreeMap<String, String>),
+        moment: Moment,
+        told: oneshot::Receiver<Seated>,
+    },
+    /// A call of the trade gateway: whether it is let in, and the account if it is to be listened to.
+    Trade { asked: LinkRequest, told: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
+}
+
+/// A seat that nobody sits on yet: if the connection is gone before it hears of it, the seat is free.
+pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
+
+impl Unclaimed {
+    fn claim(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some((links, id)) = self.0.take() {
+            links.leave(id);
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    /// Has a sign-in decided among the connections of all nodes.
+    pub(super) fn begin_sign_in(
+        &mut self,
+        asked: &LinkRequest,
+        present: Option<ConnectionId>,
+        by: (Proof, BTreeMap<String, String>),
+        moment: Moment,
+    ) {
+        let (hub, proof) = (self.hub.clone(), by.0.clone());
+        let (door, address) = (self.transport.door(), self.from.address);
+        let share = hub.core.share_of_address(address.ip());
+        let workers = hub.core.workers.clone();
+        let told = workers.submit(share, move || {
+            let access = &hub.core.access;
+            let from = address.to_string();
+            let place = SeatPlace { door: door.as_str(), address: &from };
+            let (signed, mailbox, pulse) =
+                hub.links.sign_in_among_all(present, (door, address), moment, |present| match &proof {
+                    Proof::Otp(otp) => access.sign_on_from(otp, present, place, moment),
+                    Proof::Session(session) => access.resume_from(session, present, place, moment.now),
+                })?;
+            let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
+            // A client that was at another node before goes on as it did there. Without that the body decides.
+            if matches!(proof, Proof::Session(_))
+                && let Ok(Some(word)) = access.recall_client(signed.lineage)
+            {
+                hub.clients.take_in(signed.lineage, &word);
+            }
+            Ok((signed, mailbox, pulse, unclaimed))
+        });
+        let asked = LinkRequest { body: Vec::new(), ..*asked };
+        match told {
+            Ok(told) => self.errand = Some(Box::new(Errand::SignIn { asked, by, moment, told })),
+            Err(Full) => self.answer(asked.answered(Err(Refusal::Busy))),
+        }
+    }
+
+    /// Has a call of the trade gateway let in.
+    pub(super) fn begin_trade(&mut self, asked: LinkRequest) {
+        let Some(session) = &self.session else { return };
+        let (core, caller) = (self.hub.core.clone(), session.caller);
+        let watches = subscribes(asked.command, &asked.body);
+        let (workers, share) = (core.workers.clone(), core.share_of_caller(&caller.who));
+        let told = workers.submit(share, move || {
+            let permit = admit_trade(&caller, &core)?;
+            let watched = watches.then(|| core.paper.watch(permit.account().id)).transpose();
+            Ok((permit, watched.map_err(|error| unwatched(&error))?))
+        });
+        match told {
+            Ok(told) => self.errand = Some(Box::new(Errand::Trade { asked, told })),
+            Err(Full) => self.answer_as(Task::Trade, asked.answered(Err(Refusal::Busy))),
+        }
+    }
+
+    /// Goes on if what was waited for is done. Whether it was.
+    pub(super) fn poll_errand(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(errand) = &mut self.errand else { return false };
+        match &mut **errand {
+            Errand::SignIn { told, .. } => {
+                let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
+                let Some(Errand::SignIn { asked, by, moment, .. }) = self.errand.take().map(|errand| *errand)
+                else {
+                    return true;
+                };
+                match done {
+                    Ok(signed) => {
+                        let signed = signed.map(|(signed, mailbox, pulse, unclaimed)| {
+                            unclaimed.claim();
+                            (signed, mailbox, pulse)
+                        });
+                        self.signed_in(&asked, by, moment, signed);
+                    }
+                    // It has panicked, which was logged.
+                    Err(_) => self.answer(asked.answered(Err(Refusal::Internal))),
+                }
+            }
+            Errand::Trade { told, .. } => {
+                let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
+                let Some(Errand::Trade { asked, .. }) = self.errand.take().map(|errand| *errand) else {
+                    return true;
+                };
+                self.answer_admitted(asked, done.unwrap_or(Err(Refusal::Internal)));
+            }
+        }
+        true
+    }
+
+    fn answer_admitted(&mut self, asked: LinkRequest, admitted: Result<(Permit, Option<Watched>), Refusal>) {
+        let answer = match (admitted, &mut self.session) {
+            (Ok((permit, watched)), Some(session)) => {
+                session.answer_trade(asked.command, &asked.body, &permit, watched)
+            }
+            (Ok(_), None) => Err(Refusal::Unauthenticated),
+            (Err(Refusal::TooManyCalls { text, retry_after }), _) => {
+                if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
+                    self.answer_as(Task::Trade, asked.answered(Err(refusal)));
+                }
+                return;
+            }
+            (Err(refusal), _) => Err(refusal),
+        };
+        self.answer_as(Task::Trade, asked.answered(answer));
+    }
+}
