@@ -121,7 +121,7 @@ impl Nearby {
         if snapshot == Side::Far || self.pinned.borrow().as_ref() == Some(symbol) {
             return Ok(snapshot);
         }
-        if self.has(symbol)? {
+        if self.mark(symbol).is_some() && self.has(symbol)? {
             return Ok(Side::Near);
         }
         self.copy.want(symbol);
