@@ -48,3 +48,4 @@ mod watchlists;
 
 // Of servers alone.
 mod same_names;
+mod shared;
