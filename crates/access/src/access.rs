@@ -390,12 +390,12 @@ impl Access {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// A connection for polling whether an account has changed.
     /// Follows what is changed about accounts, where asking for it costs a way over the network. For servers.
     pub fn follow(&self) -> Result<(), AccessError> {
         Ok(self.accounts.follow()?)
     }
 
+    /// A connection for polling whether an account has changed.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }

@@ -47,5 +47,6 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod between;
 mod same_names;
 mod shared;
