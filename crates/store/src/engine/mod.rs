@@ -36,7 +36,7 @@ pub(crate) mod statements;
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 pub(crate) mod version;
-pub(crate) mod waiting;
+mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {

@@ -49,3 +49,4 @@ mod watchlists;
 // Of servers alone.
 mod between;
 mod same_names;
+mod shared;
