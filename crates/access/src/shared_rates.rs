@@ -119,12 +119,8 @@ impl SharedRates {
             window.forget(uptime);
             // Without a time of the database there is none to bring back.
             let times = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0);
-            let times_us = times.collect();
-            (!window.own.is_empty()).then(|| TimedRequests {
-                account: *account,
-                requests: window.rule.0,
-                times_us,
-            })
+            let own = TimedRequests { account: *account, requests: window.rule.0, times_us: times.collect() };
+            (!window.own.is_empty()).then_some(own)
         });
         let mut all: Vec<TimedRequests> = own.collect();
         all.sort_unstable_by_key(|one| one.account);
