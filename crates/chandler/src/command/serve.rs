@@ -11,7 +11,7 @@ use history::History;
 use market::Market;
 use serde::Serialize;
 use server::{Addresses, Server, ServerError, Settings, SignInLinks};
-use store::{Accounts, StoreError};
+use store::{Accounts, CopySettings, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
@@ -130,13 +130,17 @@ impl<E: Into<Failure>> From<E> for ServeError {
 impl Serving {
     pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
         create_if_absent(surroundings)?;
-        let store = surroundings.open(store::Access::Read)?;
+        let mut store = surroundings.open(store::Access::Read)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
         let mut settings = Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
         settings.node.cache = Some(surroundings.work_folder(settings.node.cache.as_deref())?);
         settings.node.name = settings.node.name.or_else(machine_name);
+        if let Some(dir) = settings.node.cache.clone().filter(|_| store.dir().is_none()) {
+            let (bytes_max, grace) = (settings.node.cache_size, settings.node.grace);
+            store = store.with_copy(&CopySettings { dir, bytes_max, grace })?;
+        }
         let settings = &settings;
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
