@@ -169,8 +169,11 @@ fn changed_days(
     Ok(trades)
 }
 
+/// A body by its id.
+pub(crate) type FoundBody = (i64, Box<[u8]>);
+
 /// Bodies by their ids, as many of them as are there. At most [`BODIES_MAX`].
-pub(crate) fn bodies(far: &Db, of: BodyOf, ids: &[i64]) -> Result<Vec<(i64, Box<[u8]>)>, StoreError> {
+pub(crate) fn bodies(far: &Db, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
     let ([few, some, many], [one, eight, all]) = match of {
         BodyOf::Candles => ([1, 8, BODIES_MAX], [sql::BODIES_1, sql::BODIES_8, sql::BODIES_64]),
         BodyOf::Trades => {
