@@ -47,4 +47,7 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod losing;
 mod same_names;
+mod servers;
+mod wire;
