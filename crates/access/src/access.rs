@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub struct Access {
     pub(crate) reach: Reach,
     /// The server of the database that knows what this node has admitted.
     pub(crate) settled: Mutex<Option<String>>,
+    /// The connections that had been made to the database when that was looked at.
+    pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
@@ -146,6 +148,7 @@ impl Access {
             shared_rates: SharedRates::default(),
             reach: Reach::default(),
             settled: Mutex::default(),
+            settled_at: AtomicU64::new(0),
             credentials: CredentialCache::default(),
             calls: Calls::default(),
             replays: Replays::default(),
@@ -387,12 +390,12 @@ impl Access {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// A connection for polling whether an account has changed.
     /// Follows what is changed about accounts, where asking for it costs a way over the network. For servers.
     pub fn follow(&self) -> Result<(), AccessError> {
         Ok(self.accounts.follow()?)
     }
 
+    /// A connection for polling whether an account has changed.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }

@@ -104,7 +104,7 @@ pub fn coverage(
     range: (Option<Date>, Option<Date>),
     as_of: AsOf,
 ) -> Result<Coverage, HistoryError> {
-    let snapshot = reader.snapshot()?;
+    let snapshot = reader.snapshot_of(symbol)?;
     if snapshot.security(symbol)?.is_none() {
         return Err(HistoryError::UnknownSecurity(symbol.clone()));
     }

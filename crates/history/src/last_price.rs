@@ -20,7 +20,7 @@ impl History {
         floors: Floors,
         as_of: AsOf,
     ) -> Result<Option<(Price, u32)>, HistoryError> {
-        let coarse = has_own(&reader.snapshot()?, symbol)?;
+        let coarse = has_own(&reader.snapshot_of(symbol)?, symbol)?;
         let mut newest = |period| self.newest(reader, symbol, period, floors, as_of);
         let (day, mut minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
         for grain in Grain::OWN.into_iter().filter(|_| coarse) {

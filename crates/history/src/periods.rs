@@ -20,7 +20,7 @@ impl History {
             return Ok(Vec::new());
         }
         let venue = self.venue(symbol);
-        let mut known = reader.snapshot()?.series_of(symbol)?;
+        let mut known = reader.snapshot_of(symbol)?.series_of(symbol)?;
         known.retain(|info| as_of.shows(venue, info));
         let has = |period: &Period| known.iter().any(|info| makes(venue, *period, info, as_of));
         Ok(Period::all().filter(has).collect())

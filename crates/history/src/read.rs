@@ -72,7 +72,7 @@ impl History {
         {
             return finish(decimals, sources, false);
         }
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let Some(decimals) = snapshot.decimals(symbol)? else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
@@ -98,7 +98,7 @@ impl History {
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
         }
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         if snapshot.decimals(symbol)?.is_none() {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         }
@@ -122,7 +122,7 @@ impl History {
         now: Timestamp,
     ) -> Result<Vec<market::IgnoredAction>, HistoryError> {
         let venue = self.venue(symbol);
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let (_, mut ignored) = adjustment::reckon(&snapshot, venue, symbol)?;
         let today = venue.zone().date(now);
         ignored.retain(|action| action.ex_date <= today);

@@ -141,7 +141,7 @@ impl<E: Encoded> Shelf<E> {
         plan: &Plan,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(&series.symbol)?;
         let known = self.known(series, snapshot.version()?);
         let directory = match known {
             Some(known) => Some(known),

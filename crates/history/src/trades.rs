@@ -36,7 +36,7 @@ pub struct CapitalFlow {
 impl History {
     /// Refuses a symbol of which no trade may be known, or that is not known at all.
     pub fn has_trades(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
     }
 
@@ -47,7 +47,7 @@ impl History {
         symbol: &Symbol,
         as_of: AsOf,
     ) -> Result<(), HistoryError> {
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         self.flow_days(&snapshot, symbol, Floors::NONE, as_of).map(drop)
     }
 
@@ -58,7 +58,7 @@ impl History {
         symbol: &Symbol,
         as_of: AsOf,
     ) -> Result<Vec<TradeDay>, HistoryError> {
-        let mut days = reader.snapshot()?.trade_days(symbol)?;
+        let mut days = reader.snapshot_of(symbol)?.trade_days(symbol)?;
         days.retain(|day| day.first <= as_of.now());
         Ok(days)
     }
@@ -72,7 +72,7 @@ impl History {
         limit: u32,
         as_of: AsOf,
     ) -> Result<Vec<TradeDay>, HistoryError> {
-        let mut days = reader.snapshot()?.trade_days_back(symbol, through, limit)?;
+        let mut days = reader.snapshot_of(symbol)?.trade_days_back(symbol, through, limit)?;
         days.retain(|day| day.first <= as_of.now());
         Ok(days)
     }
@@ -84,7 +84,7 @@ impl History {
         day: &TradeDay,
         as_of: AsOf,
     ) -> Result<Trades, HistoryError> {
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(&day.symbol)?;
         let mut trades = read_trades(&snapshot, &day.symbol, &snapshot.trade_blocks(day)?)?;
         let known = trades.within(i64::MIN..as_of.now().0.saturating_add(1));
         trades.truncate(known.end);
@@ -102,7 +102,7 @@ impl History {
         as_of: AsOf,
     ) -> Result<LatestTrades, HistoryError> {
         let venue = self.venue(symbol);
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let days = self.known_days(&snapshot, symbol, floors, as_of, DAYS_BACK)?;
         let decimals = snapshot.decimals(symbol)?.unwrap_or(store::Security::DECIMALS_DEFAULT);
         let mut hours = TradeHours::new(venue);
@@ -174,7 +174,7 @@ impl History {
         let classes = match kept {
             Some(sizes) => Some(CapitalClasses { large: sizes.large_from, medium: sizes.medium_from }),
             None => {
-                let snapshot = reader.snapshot()?;
+                let snapshot = reader.snapshot_of(symbol)?;
                 SizeWindow::new(&snapshot, venue, symbol).classes(day.day, shares)?
             }
         };
@@ -200,7 +200,7 @@ impl History {
         as_of: AsOf,
     ) -> Result<(TradeDay, Trades), HistoryError> {
         let venue = self.venue(symbol);
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let days = self.flow_days(&snapshot, symbol, floors, as_of)?;
         let opened = |day: &TradeDay| opens_at(venue, day.day).is_some_and(|open| open <= as_of.now());
         let day = days.into_iter().find(opened).ok_or_else(|| HistoryError::NoTrades(symbol.clone()))?;

@@ -143,7 +143,7 @@ impl Part {
         let start = Timestamp(index.saturating_mul(PART_SECONDS));
         let end = Timestamp(start.0.saturating_add(PART_SECONDS));
         // One state, so that the version is that of the candles.
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let candles = history.minutes(&snapshot, symbol, start..end)?;
         let before = history.last_minute(&snapshot, symbol, Timestamp(start.0.saturating_sub(1)))?;

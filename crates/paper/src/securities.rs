@@ -32,7 +32,7 @@ impl Securities {
             return Ok(Some(known));
         }
         // One state, so that the version is that of the row.
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let stored = snapshot.security(symbol)?.map(Arc::new);
         drop(snapshot);

@@ -138,8 +138,10 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
-            folder: store.dir().to_owned(),
-            intake: Intake::new(store.clone(), history.venues().clone(), machine.clone()),
+            // A store that has none of its own is given one by `with_folder`.
+            folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
+            // What is imported is merged with what is stored now.
+            intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
             // Levels follow the calendar that everything else follows.
@@ -399,7 +401,7 @@ impl Core {
     }
 
     /// Lends a reader of the store to `ask`.
-    pub(crate) fn with_reader<T, E: From<StoreError>>(
+    pub(crate) fn with_reader<T, E: From<StoreError> + Suspect>(
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -409,12 +411,46 @@ impl Core {
             None => self.store.reader()?,
         };
         let answer = ask(&mut reader);
+        if let Some(symbol) = answer.as_ref().err().and_then(Suspect::damaged_symbol) {
+            // If it was the local copy of a node, the next question finds another one.
+            reader.view().doubt(symbol);
+        }
         if let Ok(mut readers) = self.readers.lock()
             && readers.len() < READERS_KEPT
         {
             readers.push(reader);
         }
         answer
+    }
+}
+
+/// An error that may say of which symbol something stored is damaged.
+pub(crate) trait Suspect {
+    fn damaged_symbol(&self) -> Option<&Symbol>;
+}
+
+impl Suspect for StoreError {
+    fn damaged_symbol(&self) -> Option<&Symbol> {
+        None
+    }
+}
+
+impl Suspect for HistoryError {
+    fn damaged_symbol(&self) -> Option<&Symbol> {
+        match self {
+            HistoryError::Damaged { series, .. } => Some(&series.symbol),
+            HistoryError::DamagedTrades { symbol, .. } => Some(symbol),
+            _ => None,
+        }
+    }
+}
+
+impl Suspect for PaperError {
+    fn damaged_symbol(&self) -> Option<&Symbol> {
+        match self {
+            PaperError::History(error) => error.damaged_symbol(),
+            _ => None,
+        }
     }
 }
 

@@ -124,6 +124,8 @@ impl Directory {
                 Lane::ALL.iter().zip(lanes).any(|(lane, has)| has && *lane == Lane::Overnight);
             listed.push(ListedSecurity { has_overnight, version, ..ListedSecurity::of(security) });
         }
+        drop(snapshot);
+        let view = reader.view();
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
         let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
         for (lanes, _, place) in worth {
@@ -132,7 +134,7 @@ impl Directory {
             *of_region += 1;
             let today = history.venue(&one.symbol).zone().date(as_of.now());
             let has_acted = |action: &Action| action.ex_date <= today;
-            let acts = *of_region <= LOOKED_AT_MAX && snapshot.actions(&one.symbol)?.iter().any(has_acted);
+            let acts = *of_region <= LOOKED_AT_MAX && view.actions(&one.symbol)?.iter().any(has_acted);
             suggested.push((lanes + usize::from(acts), place));
         }
         suggested.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));

@@ -67,6 +67,13 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: it was replaced in {} meanwhile: ask again", place)]
+    Replaced { what: &'static str, place: Place },
+    #[error(
+        "the cache in {} is used by another server{}: give each server a directory of its own",
+        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    CacheInUse { place: Place, pid: Option<u32> },
     /// The database cannot be reached, or the connection to it broke before anything was changed.
     #[error("cannot {what}: {source}")]
     Away { what: &'static str, place: Place, source: Cause },

@@ -47,11 +47,11 @@ pub use backup::{
     Restored, Scope, Stage, Watch, check_pages, verify,
 };
 pub use candles::{
-    Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, ERA_VERSIONS, FileSizes,
-    ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, Lane, Margin, NewBlock,
-    NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX, QuarantineEntry, QuarantineOf, QuarantineRow, Reader,
-    Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes,
-    TradeSource, TradedSymbol, View, Writer, era,
+    Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
+    ERA_VERSIONS, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState,
+    Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX, QuarantineEntry, QuarantineOf,
+    QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals,
+    TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;

@@ -84,7 +84,7 @@ impl<'a> Expected<'a> {
 
     /// A state for each date of the range, in order. A security without candles has nothing but [`DayState::NothingExpected`].
     pub fn states(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Vec<DayState>, HistoryError> {
-        let snapshot = reader.snapshot()?;
+        let snapshot = reader.snapshot_of(symbol)?;
         let nothing = vec![DayState::NothingExpected; self.days.len()];
         let (Some(from), Some(through)) = (self.days.first(), self.days.last()) else { return Ok(nothing) };
         let Some(extent) = Extent::of(&snapshot, self.venue, symbol, self.as_of)? else { return Ok(nothing) };

@@ -33,10 +33,10 @@ impl Command for StaticInfo {
     /// Leaves out unknown securities; the others are in the order of the request.
     fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
-            let snapshot = reader.snapshot()?;
+            let view = reader.view();
             let mut found = Vec::with_capacity(self.symbols.len());
             for symbol in &self.symbols {
-                found.extend(snapshot.security(symbol)?);
+                found.extend(view.security(symbol)?);
             }
             Ok(found)
         });

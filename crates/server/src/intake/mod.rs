@@ -54,7 +54,8 @@ impl fmt::Debug for Intake {
 impl Intake {
     pub(crate) fn new(store: Store, venues: Venues, clock: Clock) -> Intake {
         Intake {
-            folder: Folder::beside(store.dir()),
+            // A store that has no folder of its own is given one by `in_folder`.
+            folder: Folder::beside(store.dir().unwrap_or(&std::env::temp_dir())),
             limit: limit(FILE_BYTES_MAX),
             ground: Ground { store, venues, clock },
             arriving: Arc::default(),

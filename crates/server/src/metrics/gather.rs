@@ -23,6 +23,7 @@ pub(crate) fn exposition(site: &Site) -> String {
     nodes(site, &mut text);
     people(site, &mut text);
     cache(site, &mut text);
+    copy(site, &mut text);
     store(site, &mut text);
     certificate(site, &mut text);
     jobs(&site.core.metrics, &mut text);
@@ -228,6 +229,34 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_hits_total", "Answers out of memory alone.", Some(hits));
     let help = "Answers that memory could have given and the store had to.";
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
+}
+
+/// The local copy of a node. A server of a store in a directory has none.
+fn copy(site: &Site, text: &mut Text) {
+    let Some(load) = site.core.store.copy_load() else { return };
+    let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));
+    let help = "Whether the shared database could be reached at the last look.";
+    gauge("chandler_copy_database_up", help, u64::from(load.is_reachable));
+    let help =
+        "Whether the local copy answers: not when it has been without the shared database for too long.";
+    gauge("chandler_copy_serving", help, u64::from(load.is_serving));
+    let help = "How long ago the shared database was last looked at for changes.";
+    gauge("chandler_copy_age_seconds", help, load.looked_ago.as_secs());
+    gauge("chandler_copy_symbols", "Symbols in the local copy.", load.symbols);
+    let help = "Of these, how many are as they are in the shared database.";
+    gauge("chandler_copy_symbols_current", help, load.current);
+    gauge("chandler_copy_symbols_waiting", "Symbols that wait to be fetched.", load.waiting);
+    gauge("chandler_copy_bytes", "What they take on the disk.", load.bytes);
+    gauge("chandler_copy_limit_bytes", "What they may take.", load.bytes_max);
+    let mut count = |name, help, value: u64| text.one(Kind::Counter, name, help, Some(value));
+    count("chandler_copy_hits_total", "Questions that the local copy answered.", load.hits);
+    count("chandler_copy_misses_total", "Questions that the shared database had to answer.", load.misses);
+    let help = "Blocks that were fetched from the shared database.";
+    count("chandler_copy_blocks_fetched_total", help, load.blocks_fetched);
+    count("chandler_copy_fetched_bytes_total", "Bytes of these blocks.", load.bytes_fetched);
+    count("chandler_copy_evicted_total", "Symbols that made room for others.", load.evicted);
+    let help = "How often the local copy was given up and begun anew.";
+    count("chandler_copy_begun_anew_total", help, load.begun_anew);
 }
 
 /// If the store cannot be read, the other metrics are still shown.

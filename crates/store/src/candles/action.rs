@@ -56,7 +56,7 @@ impl View {
 
     /// The same with everything that is stored of them.
     pub fn stored_actions(&self, symbol: &Symbol) -> Result<Vec<StoredAction>, StoreError> {
-        self.steady(|| {
+        self.steadily_about(symbol, || {
             let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
                 let action = Action {
                     ex_date: date(row.text(0)?)?,
@@ -77,7 +77,7 @@ impl View {
 
     /// What [`Batch::put_factors`] wrote, unless a daily candle or an action of the symbol has changed since.
     pub fn factors(&self, symbol: &Symbol) -> Result<Option<Vec<u8>>, StoreError> {
-        self.db().first(sql::FACTORS, [symbol.as_str()], |row| row.get(0))
+        self.about(symbol, || self.db().first(sql::FACTORS, [symbol.as_str()], |row| row.get(0)))
     }
 
     /// The symbols that have actions, but no factors.
@@ -121,7 +121,7 @@ impl Batch<'_> {
                 )?;
             }
             if changes.added + changes.replaced + changes.removed > 0 {
-                batch.touch()?;
+                batch.touch(symbol)?;
             }
             batch.forget_factors(symbol)?;
             Ok(changes)
@@ -130,7 +130,10 @@ impl Batch<'_> {
 
     /// Keeps what a symbol's actions and daily closes come to. The bytes are not looked at.
     pub fn put_factors(&mut self, symbol: &Symbol, factors: &[u8]) -> Result<(), StoreError> {
-        self.write(|batch| batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors)).map(drop))
+        self.write(|batch| {
+            batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors))?;
+            batch.touch_for_nodes(symbol)
+        })
     }
 
     /// To be called with every change of an action or a daily candle: stale factors are never read.

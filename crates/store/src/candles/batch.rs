@@ -1,11 +1,12 @@
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
-use crate::candles::sql;
+use crate::candles::{nodes_sql, sql};
 use crate::count::signed;
-use crate::engine::Db;
 use crate::engine::lock::WriterLock;
+use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
 /// What writing a row did.
@@ -23,6 +24,12 @@ pub struct Batch<'a> {
     view: &'a View,
     lock: &'a WriterLock,
     version: Option<i64>,
+    /// The symbols that it has changed, where nodes have to be told.
+    touched: Option<BTreeSet<Symbol>>,
+    /// Whether statements go over a network, so that many are sent at once.
+    all_at_once: bool,
+    /// Securities that are known to exist, where it would take time to ask.
+    pub(super) ensured: BTreeSet<Symbol>,
     state: State,
 }
 
@@ -52,16 +59,29 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(view: &'a View, lock: &'a WriterLock) -> Batch<'a> {
-        Batch { view, lock, version: None, state: State::Open }
+    pub(crate) fn new(view: &'a View, lock: &'a WriterLock, has_nodes: bool) -> Batch<'a> {
+        let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
+        let ensured = BTreeSet::new();
+        Batch { view, lock, version: None, touched, all_at_once, ensured, state: State::Open }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at_once(mut self, all_at_once: bool) -> Batch<'a> {
+        self.all_at_once = all_at_once;
+        self
     }
 
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
+        self.tell_nodes()?;
         self.lock.extend(self.view.db())?;
         self.view.db().commit()?;
         self.state = State::Committed;
+        if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
+            // Not every server has it. Whoever is not told looks by itself.
+            self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+        }
         Ok(())
     }
 
@@ -83,7 +103,7 @@ impl<'a> Batch<'a> {
                 None => Change::Added,
             };
             write_security(batch.db(), security)?;
-            batch.touch()?;
+            batch.touch(&security.symbol)?;
             Ok(change)
         })
     }
@@ -101,23 +121,37 @@ impl<'a> Batch<'a> {
                 return Ok(Vec::new());
             }
             let series_id = batch.series_id(series)?;
-            let mut change = Totals::default();
-            for id in removed {
-                change.remove(batch.remove_block(series, series_id, *id)?);
-            }
-            let mut entries = Vec::with_capacity(added.len());
-            let first_id = batch.take_ids("block", added.len())?;
-            for (id, block) in (first_id..).zip(added) {
-                let entry = batch.add_block(series, series_id, id, block)?;
-                change.add(&entry);
-                entries.push(entry);
-            }
-            batch.total(series, series_id, change)?;
+            let (entries, change) = match batch.all_at_once {
+                true => batch.replace_all_at_once(series, series_id, removed, added)?,
+                false => batch.replace_one_by_one(series, series_id, removed, added)?,
+            };
+            batch.total(series, series_id, change, !added.is_empty())?;
             if series.grain == Grain::Day {
                 batch.forget_factors(&series.symbol)?;
             }
             Ok(entries)
         })
+    }
+
+    fn replace_one_by_one(
+        &mut self,
+        series: &Series,
+        series_id: i64,
+        removed: &[i64],
+        added: &[NewBlock],
+    ) -> Result<(Vec<BlockEntry>, Totals), StoreError> {
+        let mut change = Totals::default();
+        for id in removed {
+            change.remove(self.remove_block(series, series_id, *id)?);
+        }
+        let mut entries = Vec::with_capacity(added.len());
+        let first_id = self.take_ids("block", added.len())?;
+        for (id, block) in (first_id..).zip(added) {
+            let entry = self.add_block(series, series_id, id, block)?;
+            change.add(&entry);
+            entries.push(entry);
+        }
+        Ok((entries, change))
     }
 
     fn series_id(&mut self, series: &Series) -> Result<i64, StoreError> {
@@ -156,26 +190,11 @@ impl<'a> Batch<'a> {
         id: i64,
         block: &NewBlock,
     ) -> Result<BlockEntry, StoreError> {
-        let unfit = |reason: String| {
-            Err(StoreError::unfit(format!("a block of {series} at {}", block.first), reason))
-        };
-        if block.rows == 0 || block.bytes.is_empty() {
-            return unfit("it is empty".to_owned());
-        }
-        if block.last < block.first {
-            return unfit(format!("it ends before it starts, at {}", block.last));
-        }
-        let bytes = match u32::try_from(block.bytes.len()) {
-            Ok(bytes) if block.bytes.len() <= BLOCK_BYTES_MAX => bytes,
-            _ => return unfit(format!("its {} bytes are more than {BLOCK_BYTES_MAX}", block.bytes.len())),
-        };
         // Stored blocks do not overlap, so of those that start by our end the last one also ends last.
         let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
             Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
         })?;
-        if let Some((first, last)) = neighbour.filter(|(_, last)| *last >= block.first) {
-            return unfit(format!("it overlaps the block from {first} to {last}"));
-        }
+        let bytes = refuse_unfit(series, block, neighbour)?;
         self.db().run(sql::ADD_BODY, (id, &block.bytes))?;
         let tail = Tail::of(&block.bytes);
         let row = (series_id, block.first.0, block.last.0, block.rows, bytes, id, tail.as_bytes());
@@ -184,10 +203,16 @@ impl<'a> Batch<'a> {
         Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
     }
 
-    fn total(&mut self, series: &Series, series_id: i64, change: Totals) -> Result<(), StoreError> {
-        let version = self.touch()?;
-        let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
-        if empty {
+    fn total(
+        &mut self,
+        series: &Series,
+        series_id: i64,
+        change: Totals,
+        has_blocks: bool,
+    ) -> Result<(), StoreError> {
+        let version = self.touch(&series.symbol)?;
+        let is_empty = !has_blocks && self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| row.get(0))?;
+        if is_empty {
             self.db().run(sql::REMOVE_SERIES, [series_id])?;
             self.db().run(sql::ADD_COUNTS, (-1, 0, series.symbol.as_str()))?;
         } else {
@@ -198,8 +223,11 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        if self.all_at_once && !self.ensured.insert(symbol.clone()) {
+            return Ok(());
+        }
         if self.db().run(sql::ENSURE_SECURITY, (symbol.as_str(), Security::DECIMALS_DEFAULT))? > 0 {
-            self.touch()?;
+            self.touch(symbol)?;
         }
         Ok(())
     }
@@ -211,8 +239,32 @@ impl<'a> Batch<'a> {
         Ok(next - count)
     }
 
-    /// The version this batch will be; taken once, by the first real change.
-    pub(crate) fn touch(&mut self) -> Result<i64, StoreError> {
+    /// To be called with every change of something that a node keeps of a symbol. Answers the version this batch will be.
+    pub(crate) fn touch(&mut self, symbol: &Symbol) -> Result<i64, StoreError> {
+        if let Some(touched) = &mut self.touched
+            && !touched.contains(symbol)
+        {
+            touched.insert(symbol.clone());
+        }
+        self.next_version()
+    }
+
+    /// The same for what is not a change of the version where there are no nodes: something that follows from what is stored.
+    pub(crate) fn touch_for_nodes(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        if self.touched.is_some() { self.touch(symbol).map(drop) } else { Ok(()) }
+    }
+
+    /// Writes down for nodes which symbols have changed.
+    fn tell_nodes(&self) -> Result<(), StoreError> {
+        let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
+        let rows: Vec<[Value<'_>; 2]> =
+            touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
+        self.db().run_all(nodes_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
+    }
+
+    /// Taken once, by the first real change.
+    fn next_version(&mut self) -> Result<i64, StoreError> {
         if let Some(version) = self.version {
             return Ok(version);
         }
@@ -243,22 +295,46 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// Refuses a block that cannot be stored. `neighbour` is the last of the others that begins by its end. Answers its length.
+pub(super) fn refuse_unfit(
+    series: &Series,
+    block: &NewBlock,
+    neighbour: Option<(Timestamp, Timestamp)>,
+) -> Result<u32, StoreError> {
+    let unfit =
+        |reason: String| Err(StoreError::unfit(format!("a block of {series} at {}", block.first), reason));
+    if block.rows == 0 || block.bytes.is_empty() {
+        return unfit("it is empty".to_owned());
+    }
+    if block.last < block.first {
+        return unfit(format!("it ends before it starts, at {}", block.last));
+    }
+    let bytes = match u32::try_from(block.bytes.len()) {
+        Ok(bytes) if block.bytes.len() <= BLOCK_BYTES_MAX => bytes,
+        _ => return unfit(format!("its {} bytes are more than {BLOCK_BYTES_MAX}", block.bytes.len())),
+    };
+    match neighbour.filter(|(_, last)| *last >= block.first) {
+        Some((first, last)) => unfit(format!("it overlaps the block from {first} to {last}")),
+        None => Ok(bytes),
+    }
+}
+
 /// What a change adds to the totals of a series.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+pub(super) struct Totals {
     rows: i64,
     blocks: i64,
     bytes: i64,
 }
 
 impl Totals {
-    fn add(&mut self, entry: &BlockEntry) {
+    pub(super) fn add(&mut self, entry: &BlockEntry) {
         self.rows += i64::from(entry.rows);
         self.blocks += 1;
         self.bytes += i64::from(entry.bytes);
     }
 
-    fn remove(&mut self, (rows, bytes): (i64, i64)) {
+    pub(super) fn remove(&mut self, (rows, bytes): (i64, i64)) {
         self.rows -= rows;
         self.blocks -= 1;
         self.bytes -= bytes;

@@ -4,7 +4,7 @@ use market::{Symbol, Timestamp};
 
 use crate::candles::sql;
 use crate::count::{natural, signed};
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, Value};
 use crate::{Batch, Series, StoreError, View};
 
 /// Characters of a quarantined row's text, reason and symbol that are kept.
@@ -290,21 +290,25 @@ impl Batch<'_> {
 
     pub fn add_quarantine(&mut self, rows: &[QuarantineRow]) -> Result<(), StoreError> {
         self.write(|batch| {
-            let first = batch.take_ids("quarantine", rows.len())?;
-            for (id, row) in (first..).zip(rows) {
-                batch.db().run(
-                    sql::ADD_QUARANTINE,
-                    (
-                        id,
-                        row.import_id.0,
-                        signed(row.line),
-                        row.symbol.as_deref().map(|text| clip(text, QUARANTINE_TEXT_MAX)),
-                        clip(&row.text, QUARANTINE_TEXT_MAX),
-                        clip(&row.reason, QUARANTINE_TEXT_MAX),
-                    ),
-                )?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            Ok(())
+            let first = batch.take_ids("quarantine", rows.len())?;
+            let rows: Vec<[Value<'_>; 6]> = (first..)
+                .zip(rows)
+                .map(|(id, row)| {
+                    let clipped = |text| Value::Text(clip(text, QUARANTINE_TEXT_MAX));
+                    [
+                        Value::Int(id),
+                        Value::Int(row.import_id.0),
+                        Value::Int(signed(row.line)),
+                        row.symbol.as_deref().map_or(Value::Null, clipped),
+                        clipped(&row.text),
+                        clipped(&row.reason),
+                    ]
+                })
+                .collect();
+            batch.db().run_all(sql::ADD_QUARANTINE, rows.iter().map(<[Value<'_>; 6]>::as_slice))
         })
     }
 }

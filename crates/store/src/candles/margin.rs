@@ -1,7 +1,7 @@
 use market::{MarginFactor, Symbol};
 
 use crate::candles::sql;
-use crate::engine::{Fault, Row};
+use crate::engine::{Db, Fault, Row};
 use crate::{Batch, Change, StoreError, View};
 
 /// The margin factors of a symbol: initial, maintenance, and the one at which positions are sold by force.
@@ -29,7 +29,8 @@ fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
 impl View {
     /// The margin factors of a symbol, if there are any.
     pub fn margin(&self, symbol: &Symbol) -> Result<Option<Margin>, StoreError> {
-        self.found_in(&self.margins_complete, |db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read))
+        let find = |db: &Db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read);
+        self.about(symbol, || self.found_in(&self.margins_complete, find))
     }
 
     /// Every symbol that has margin factors, by symbol.
@@ -56,7 +57,7 @@ impl Batch<'_> {
             let Margin { symbol, im, mm, fm } = margin;
             let row = (symbol.as_str(), im.to_string(), mm.to_string(), fm.to_string());
             batch.db().run(sql::PUT_MARGIN, row)?;
-            batch.touch()?;
+            batch.touch(symbol)?;
             Ok(change)
         })
     }

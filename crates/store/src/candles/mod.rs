@@ -3,24 +3,35 @@
 pub use action::{ActionChanges, StoredAction};
 pub use batch::{Batch, Change};
 pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
+pub use bodies::Body;
+pub(crate) use copy::LocalCopy;
+pub use copy::{CopyLoad, CopySettings};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use margin::Margin;
+pub(crate) use retired::sweep_all;
 pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
 pub use undo::ImportChange;
-pub use view::{Body, ERA_VERSIONS, Totals, View, era};
+pub use view::{ERA_VERSIONS, Totals, View, era};
 
 mod action;
+mod ahead;
 mod batch;
 mod block;
+mod bodies;
+mod bulk;
 pub(crate) mod chain;
+mod copy;
 mod ledger;
 mod margin;
+mod nearby;
+mod nodes_sql;
+mod retired;
 mod security;
 mod series;
 pub(crate) mod sql;

@@ -140,6 +140,19 @@ statements! {
          from sealed_security z join sealed_series s on s.symbol = z.symbol \
          join sealed_block_index b on b.series_id = s.id left join block_body y on y.id = b.body_id \
          where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
+    // The same for an engine that sends all rows of a statement, wanted or not: some blocks, and the bodies of those only that are needed to
+    // come to a number of rows. Rows of a block that reaches across the point do not count.
+    BODIES_BACK_PAGE: "read the blocks of a series", "select p.body_id, p.first_at, p.last_at, p.row_count, p.byte_count, \
+         p.tail, p.next_at, p.series_first_at, p.series_last_at, p.decimals, y.body, \
+         (select next from counter where name = 'version') \
+         from (select b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count, b.tail, b.next_at, \
+         s.first_at as series_first_at, s.last_at as series_last_at, z.decimals, \
+         cast(sum(case when b.last_at < $1 then b.row_count else 0 end) over (order by b.first_at desc) as bigint) \
+         - case when b.last_at < $1 then b.row_count else 0 end as rows_before \
+         from sealed_security z join sealed_series s on s.symbol = z.symbol \
+         join sealed_block_index b on b.series_id = s.id \
+         where z.symbol = $2 and s.grain = $3 and s.lane = $4 and b.first_at < $1 order by b.first_at desc limit $5) p \
+         left join block_body y on y.id = p.body_id and p.rows_before < $6 order by p.first_at desc";
     BLOCK: "read a block", "select body from block_body where id = $1";
 
     LAST_STARTING_BY: "look for overlapping blocks",
@@ -148,7 +161,10 @@ statements! {
     REMOVE_ENTRY: "remove a block",
         "delete from block_index where body_id = $1 and series_id = $2 \
          returning row_count, byte_count, first_at, next_at";
-    REMOVE_BODY: "remove a block", "delete from block_body where id = $1";
+    // Elsewhere servers may be reading the state before: see `retired.rs`.
+    REMOVE_BODY: "remove a block", "delete from block_body where id = $1"
+        => "insert into retired_body (kind, id, at_us) \
+         values (0, $1, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint))";
     ADD_BODY: "write a block", "insert into block_body (id, body) values ($1, $2)";
     ADD_ENTRY: "write a block",
         "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at) \
@@ -157,6 +173,13 @@ statements! {
     LINK_ENTRY: "link a block to the next",
         "update block_index set next_at = $1 where series_id = $2 and first_at = \
          (select max(first_at) from block_index where series_id = $2 and first_at < $3)";
+
+    // The block before a point knows the next one, whatever that is now.
+    RELINK_BEFORE: "link a block to the next",
+        "update block_index set next_at = (select min(n.first_at) from block_index n \
+         where n.series_id = $1 and n.first_at > block_index.first_at) \
+         where series_id = $1 and first_at = \
+         (select max(p.first_at) from block_index p where p.series_id = $1 and p.first_at < $2)";
 
     IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
     IMPORTS_BEFORE: "list the imports",
@@ -206,6 +229,9 @@ statements! {
 
     ORPHAN_BODIES: "look for bodies without an entry",
         "select b.id from block_body b left join block_index i on i.body_id = b.id where i.body_id is null \
+         order by b.id limit $1"
+        => "select b.id from block_body b left join block_index i on i.body_id = b.id \
+         left join retired_body r on r.kind = 0 and r.id = b.id where i.body_id is null and r.id is null \
          order by b.id limit $1";
     ORPHAN_ENTRIES: "look for entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \

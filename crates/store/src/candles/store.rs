@@ -4,15 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use market::Timestamp;
+use market::{Symbol, Timestamp};
 
-use crate::candles::sql;
+use crate::candles::copy::LocalCopy;
+use crate::candles::nearby::Nearby;
+use crate::candles::retired::sweep;
+use crate::candles::{nodes_sql, sql};
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::version::{SeenVersion, VersionReader};
-use crate::engine::{Place, Role, migrate, migrations};
-use crate::{Batch, ImportState, StoreError, View};
+use crate::engine::{Db, Place, Role, migrate, migrations};
+use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
+
+/// How many batches a writer begins between two looks for blocks that were replaced long ago.
+const TIDY_EVERY: u32 = 16;
+/// How often it looks at most before the first batch.
+const TIDIED_MAX: usize = 50;
+/// Versions of which the stamp is kept. A local copy that is older is begun anew.
+const STAMPS_KEPT: i64 = 100_000;
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +43,18 @@ pub struct Store {
     role: Role,
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
+    node: Option<Node>,
+    /// Whether several servers use the database, which have to be told what has changed.
+    has_nodes: bool,
+}
+
+/// One of several servers of a database.
+#[derive(Clone, Debug)]
+struct Node {
+    /// One for all readers of the store.
+    copy: Arc<LocalCopy>,
+    /// The shared database, for those who wait for an answer.
+    home: Home,
 }
 
 /// Bytes of the files of a store, as they are on the disk now.
@@ -50,7 +72,8 @@ impl Store {
         let place = place.into();
         let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
-        let store = Store { place, home, role, blocks_read: Arc::default() };
+        let has_nodes = home.server().is_some();
+        let store = Store { place, home, role, blocks_read: Arc::default(), node: None, has_nodes };
         match access {
             Access::Read | Access::Look => {
                 store.home.server().map(|server| home::check(server, Need::Read)).transpose()?;
@@ -99,8 +122,42 @@ impl Store {
         }
     }
 
+    /// The same store with a local copy, which its readers ask where it has what they want. See [`View`].
+    pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
+        self.connect()?;
+        let home = Home::of(&self.place, Part::Candles, Pace::Quick)?;
+        let copy = Arc::new(LocalCopy::open(&home, settings)?);
+        Ok(Store { node: Some(Node { copy, home }), ..self })
+    }
+
+    /// The same store without its local copy: for changes, which must begin from the newest state.
+    pub fn without_copy(&self) -> Store {
+        Store { node: None, ..self.clone() }
+    }
+
+    /// What the local copy holds and has done, if there is one.
+    pub fn copy_load(&self) -> Option<CopyLoad> {
+        self.node.as_ref().map(|node| node.copy.load())
+    }
+
+    /// Waits until the local copy has what it was asked for, and is up to date.
+    pub fn settle_copy(&self) {
+        self.node.iter().for_each(|node| node.copy.settle());
+    }
+
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
+        let Some(Node { copy, home }) = &self.node else {
+            let view = View::new(self.connect()?, self.blocks_read.clone());
+            return Ok(Reader { view, seen: SeenVersion::default() });
+        };
+        // Not connected: the shared database may be away, and need not be asked.
+        let view = View::new(home.open(self.role)?, self.blocks_read.clone()).with_copy(copy.clone());
+        Ok(Reader { view, seen: SeenVersion::default() })
+    }
+
+    /// A reading connection to the database, which has the right schema.
+    fn connect(&self) -> Result<Db, StoreError> {
         self.must_exist()?;
         let db = match self.home.open(self.role) {
             // The creation of the store was interrupted.
@@ -108,9 +165,7 @@ impl Store {
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
-            found if found == migrations::known(migrations::ALL) => {
-                Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: SeenVersion::default() })
-            }
+            found if found == migrations::known(migrations::ALL) => Ok(db),
             // The same, a little later.
             0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
@@ -124,7 +179,7 @@ impl Store {
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
     /// should be, and ours.
     pub fn probe(&self) -> Result<(), StoreError> {
-        self.reader()?.view.version().map(drop)
+        self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
@@ -137,7 +192,12 @@ impl Store {
             return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
-        Ok(Writer { view: View::new(db, self.blocks_read.clone()), lock })
+        let view = View::new(db, self.blocks_read.clone());
+        let writer = Writer { view, has_nodes: self.has_nodes, begun: 0, lock };
+        if writer.view.db().is_remote() {
+            writer.tidy()?;
+        }
+        Ok(writer)
     }
 
     /// The right to do background work that changes this store, unless another process has it.
@@ -165,7 +225,10 @@ impl Store {
 
     /// A connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
-        VersionReader::open(&self.home)
+        match &self.node {
+            Some(node) => Ok(VersionReader::of_copy(node.copy.clone())),
+            None => VersionReader::open(&self.home),
+        }
     }
 
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {
@@ -204,19 +267,58 @@ pub struct Reader {
 impl Reader {
     /// A view in which every single question sees the newest state.
     pub fn view(&mut self) -> &View {
+        self.refresh();
         &self.view
     }
 
     /// As [`View::version`], and cheaper as long as nothing has changed.
     pub fn version(&mut self) -> Result<i64, StoreError> {
-        self.seen.current(self.view.db())
+        match self.view.near() {
+            Some(near) => Ok(near.copy().version()),
+            None => self.seen.current(self.view.db()),
+        }
     }
 
     /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log
-    /// cannot be folded back into the file past the oldest snapshot.
+    /// cannot be folded back into the file past the oldest snapshot. On a node it is a state of the shared database, and each of its
+    /// questions goes there: what is about one symbol takes [`Reader::snapshot_of`].
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
+        self.refresh();
+        let snapshot = self.begin()?;
+        if let Some(near) = snapshot.near() {
+            near.copy().saw_all(snapshot.version()?);
+        }
+        Ok(snapshot)
+    }
+
+    /// One state of all that is stored of a symbol, with the version that it is of. On a node it is that of the local copy, if that has
+    /// the symbol. Other symbols may be asked for as well; each of them is in one state, but two of them need not be of the same version.
+    pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
+        self.refresh();
+        let Some(near) = self.view.near() else { return self.begin() };
+        if near.begin(symbol)? {
+            near.copy().count_hit();
+            return Ok(Snapshot { view: &self.view });
+        }
+        near.copy().count_miss();
+        let snapshot = self.begin()?;
+        if let Some(near) = snapshot.near() {
+            near.copy().saw(symbol, snapshot.version()?);
+        }
+        Ok(snapshot)
+    }
+
+    /// Begins a snapshot of the database that is not a copy.
+    fn begin(&self) -> Result<Snapshot<'_>, StoreError> {
         self.view.db().begin_read()?;
+        self.view.near().into_iter().for_each(Nearby::begun_far);
         Ok(Snapshot { view: &self.view })
+    }
+
+    fn refresh(&mut self) {
+        if let Some(near) = self.view.near_mut() {
+            near.refresh();
+        }
     }
 }
 
@@ -236,14 +338,19 @@ impl Deref for Snapshot<'_> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
-        self.view.db().commit().ok();
+        if !self.view.near().is_some_and(Nearby::end) {
+            // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
+            self.view.db().commit().ok();
+        }
     }
 }
 
 #[derive(Debug)]
 pub struct Writer {
     view: View,
+    has_nodes: bool,
+    /// Batches so far.
+    begun: u32,
     // After the view: the connection is closed before the lock is given up.
     lock: WriterLock,
 }
@@ -259,12 +366,47 @@ impl Drop for Writer {
 impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
-        self.view.db().begin_write()?;
-        if let Err(error) = self.lock.fence(self.view.db()) {
-            self.view.db().rollback().ok();
+        let db = self.view.db();
+        db.begin_write()?;
+        self.begun = self.begun.wrapping_add(1);
+        let sweep = || match db.is_remote() && self.begun.is_multiple_of(TIDY_EVERY) {
+            true => sweep(db).map(drop),
+            false => Ok(()),
+        };
+        if let Err(error) = self.lock.fence(db).and_then(|()| sweep()) {
+            db.rollback().ok();
             return Err(error);
         }
-        Ok(Batch::new(&self.view, &self.lock))
+        Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
+    }
+
+    /// Removes what servers of the database have had long enough.
+    fn tidy(&self) -> Result<(), StoreError> {
+        let db = self.view.db();
+        for _ in 0..TIDIED_MAX {
+            db.begin_write()?;
+            let tidied = self.lock.fence(db).and_then(|()| {
+                let version = self.view.version()?;
+                db.run(nodes_sql::FORGET_STAMPS, [version.saturating_sub(STAMPS_KEPT)])?;
+                let has_more = sweep(db)?;
+                self.lock.extend(db)?;
+                Ok(has_more)
+            });
+            let has_more = tidied.inspect_err(|_| drop(db.rollback()))?;
+            db.commit()?;
+            if !has_more {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// A store of which nodes are told what has changed, on an engine that needs no server.
+    pub(crate) fn with_nodes(self) -> Store {
+        Store { has_nodes: true, ..self }
     }
 }
 

@@ -31,7 +31,9 @@ statements! {
 
     REMOVE_ENTRIES: "remove blocks of trades",
         "delete from trade_index where symbol = $1 and day = $2 and place >= $3 returning body_id";
-    REMOVE_BODY: "remove a block of trades", "delete from trade_body where id = $1";
+    REMOVE_BODY: "remove a block of trades", "delete from trade_body where id = $1"
+        => "insert into retired_body (kind, id, at_us) \
+         values (1, $1, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint))";
     ADD_BODY: "write a block of trades", "insert into trade_body (id, body) values ($1, $2)";
     ADD_ENTRY: "write a block of trades",
         "insert into trade_index (symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail) \
@@ -80,6 +82,9 @@ statements! {
          where d.day is null group by i.symbol, i.day order by i.symbol, i.day limit $1";
     ORPHAN_BODIES: "look for bodies without an entry",
         "select b.id from trade_body b left join trade_index i on i.body_id = b.id where i.body_id is null \
+         order by b.id limit $1"
+        => "select b.id from trade_body b left join trade_index i on i.body_id = b.id \
+         left join retired_body r on r.kind = 1 and r.id = b.id where i.body_id is null and r.id is null \
          order by b.id limit $1";
 }
 

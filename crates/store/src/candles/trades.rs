@@ -2,9 +2,10 @@
 
 use market::{Date, Symbol, Timestamp};
 
+use crate::candles::copy::BodyOf;
 use crate::candles::trade_sql;
 use crate::count::{natural, signed, small};
-use crate::engine::{Fault, Row, Sql};
+use crate::engine::{Db, Fault, Row, Sql, Value};
 use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
 /// What the trades of a symbol on a trading day amount to.
@@ -123,7 +124,7 @@ impl View {
         limit: u32,
     ) -> Result<Vec<TradeDay>, StoreError> {
         let sql = trade_sql::DAYS_BACK;
-        self.steady(|| {
+        self.steadily_about(symbol, || {
             let params = (symbol.as_str(), through.to_string(), limit);
             let days = self.db().all(sql, params, TradeDay::read)?;
             let newest = days.first().is_none_or(|day| day.is_last() || day.next > Some(through));
@@ -139,7 +140,7 @@ impl View {
 
     /// All days that have trades of a symbol, ascending.
     pub fn trade_days(&self, symbol: &Symbol) -> Result<Vec<TradeDay>, StoreError> {
-        self.steady(|| {
+        self.steadily_about(symbol, || {
             let days = self.db().all(trade_sql::DAYS, [symbol.as_str()], TradeDay::read)?;
             self.agree(trade_sql::DAYS, days.len() as u64 == self.trade_day_count(symbol)?)?;
             Ok(days)
@@ -148,8 +149,8 @@ impl View {
 
     /// How many days have trades of a symbol, as its security says.
     pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
-        let count =
-            self.known(|db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0)))?;
+        let find = |db: &Db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0));
+        let count = self.about(symbol, || self.known(find))?;
         Ok(count.unwrap_or(0))
     }
 
@@ -175,8 +176,9 @@ impl View {
 
     /// The blocks of a day, in the order of time.
     pub fn trade_blocks(&self, day: &TradeDay) -> Result<Vec<BlockEntry>, StoreError> {
-        let entries = self.trade_entries(trade_sql::ENTRIES, day)?;
+        let entries = self.about(&day.symbol, || self.trade_entries(trade_sql::ENTRIES, day))?;
         self.agree(trade_sql::ENTRIES, day.is_made_of(&entries))?;
+        self.expect(BodyOf::Trades, &entries);
         Ok(entries)
     }
 
@@ -189,30 +191,6 @@ impl View {
             place += 1;
             BlockEntry::read(row)
         })
-    }
-
-    /// The bytes of a block of trades where they lie.
-    pub fn with_trade_block<T>(
-        &self,
-        entry: &BlockEntry,
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T, StoreError> {
-        let read = self.with_trade_body(entry.id, |body| entry.fits(body).then(|| read(body)))?;
-        read.flatten().ok_or_else(|| self.db().fail(trade_sql::BODY.what)(Fault::Missing))
-    }
-
-    /// The body of a block of trades, unchecked, if there is one.
-    pub(crate) fn with_trade_body<T>(
-        &self,
-        id: i64,
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, StoreError> {
-        let mut read = Some(read);
-        let found = self.db().first(trade_sql::BODY, [id], |row| {
-            let body = row.bytes(0)?;
-            Ok(read.take().map(|read| read(body)))
-        })?;
-        Ok(found.flatten())
     }
 
     /// Which imports the trades of a symbol came from, oldest first.
@@ -252,41 +230,73 @@ impl Batch<'_> {
             entries.truncate(kept);
             let place = (key.0, key.1, entries.len() as i64);
             let removed: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
-            for id in removed {
-                batch.db().run(trade_sql::REMOVE_BODY, [id])?;
-            }
+            batch.remove_trade_bodies(&removed)?;
             let first_id = batch.take_ids("trade", added.len())?;
-            for (id, block) in (first_id..).zip(added) {
-                let entry = batch.add_trade_block(key, entries.len(), id, block)?;
-                entries.push(entry);
-            }
-            batch.total_trades(key, stored.is_some(), &entries)?;
+            entries.extend(batch.add_trade_blocks(key, entries.len(), first_id, added)?);
+            let version = batch.touch(symbol)?;
+            batch.total_trades(key, stored.is_some(), &entries, version)?;
             batch.db().run(trade_sql::FORGET_CLASSES, key)?;
             Ok(())
         })
     }
 
-    fn add_trade_block(
+    pub(super) fn remove_trade_bodies(&mut self, ids: &[i64]) -> Result<(), StoreError> {
+        let bodies: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(*id)]).collect();
+        self.db().run_all(trade_sql::REMOVE_BODY, bodies.iter().map(<[Value<'_>; 1]>::as_slice))
+    }
+
+    /// Adds blocks to a day, from a place on.
+    fn add_trade_blocks(
         &mut self,
         (symbol, day): (&str, &str),
         place: usize,
-        id: i64,
-        block: &NewBlock,
-    ) -> Result<BlockEntry, StoreError> {
-        let fits = (1..=BLOCK_BYTES_MAX).contains(&block.bytes.len());
-        let bytes = match u32::try_from(block.bytes.len()) {
-            Ok(bytes) if fits && block.rows > 0 && block.first <= block.last => bytes,
-            _ => {
-                let what = format!("a block of trades of {symbol} on {day}");
-                return Err(StoreError::unfit(what, "it is empty, too large, or ends before it starts"));
-            }
-        };
-        self.db().run(trade_sql::ADD_BODY, (id, &block.bytes))?;
-        let tail = Tail::of(&block.bytes);
-        let times = (block.first.0, block.last.0);
-        let row = (symbol, day, place as i64, times.0, times.1, block.rows, bytes, id, tail.as_bytes());
-        self.db().run(trade_sql::ADD_ENTRY, row)?;
-        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
+        first_id: i64,
+        blocks: &[NewBlock],
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        let mut entries = Vec::with_capacity(blocks.len());
+        for (id, block) in (first_id..).zip(blocks) {
+            let fits = (1..=BLOCK_BYTES_MAX).contains(&block.bytes.len());
+            let bytes = match u32::try_from(block.bytes.len()) {
+                Ok(bytes) if fits && block.rows > 0 && block.first <= block.last => bytes,
+                _ => {
+                    let what = format!("a block of trades of {symbol} on {day}");
+                    return Err(StoreError::unfit(what, "it is empty, too large, or ends before it starts"));
+                }
+            };
+            let tail = Tail::of(&block.bytes);
+            entries.push(BlockEntry {
+                id,
+                first: block.first,
+                last: block.last,
+                rows: block.rows,
+                bytes,
+                tail,
+            });
+        }
+        let bodies: Vec<[Value<'_>; 2]> = entries
+            .iter()
+            .zip(blocks)
+            .map(|(entry, block)| [Value::Int(entry.id), Value::Blob(&block.bytes)])
+            .collect();
+        self.db().run_all(trade_sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        let rows: Vec<[Value<'_>; 9]> = (place as i64..)
+            .zip(&entries)
+            .map(|(place, entry)| {
+                [
+                    Value::Text(symbol),
+                    Value::Text(day),
+                    Value::Int(place),
+                    Value::Int(entry.first.0),
+                    Value::Int(entry.last.0),
+                    Value::Int(i64::from(entry.rows)),
+                    Value::Int(i64::from(entry.bytes)),
+                    Value::Int(entry.id),
+                    Value::Blob(entry.tail.as_bytes()),
+                ]
+            })
+            .collect();
+        self.db().run_all(trade_sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 9]>::as_slice))?;
+        Ok(entries)
     }
 
     fn total_trades(
@@ -294,13 +304,14 @@ impl Batch<'_> {
         (symbol, day): (&str, &str),
         is_stored: bool,
         entries: &[BlockEntry],
+        version: i64,
     ) -> Result<(), StoreError> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
             return Err(StoreError::unfit(format!("trades of {symbol} on {day}"), "there are none"));
         };
         let rows = signed(entries.iter().map(|entry| u64::from(entry.rows)).sum());
         let bytes = signed(entries.iter().map(|entry| u64::from(entry.bytes)).sum());
-        let (blocks, version) = (entries.len() as i64, self.touch()?);
+        let blocks = entries.len() as i64;
         let (first, last) = (first.first.0, last.last.0);
         if is_stored {
             let row = (rows, blocks, bytes, first, last, version, symbol, day);
@@ -322,7 +333,8 @@ impl Batch<'_> {
             let TradeSizes { large_percent, medium_percent, large_from, medium_from } = *sizes;
             let row =
                 (large_percent, medium_percent, large_from, medium_from, symbol.as_str(), day.to_string());
-            batch.db().run(trade_sql::PUT_CLASSES, row).map(drop)
+            batch.db().run(trade_sql::PUT_CLASSES, row)?;
+            batch.touch_for_nodes(symbol)
         })
     }
 

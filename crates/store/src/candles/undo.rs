@@ -97,14 +97,12 @@ impl Batch<'_> {
             for day in &days {
                 let place = (symbol.as_str(), day.day.to_string(), 0i64);
                 let bodies: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
-                for id in bodies {
-                    batch.db().run(trade_sql::REMOVE_BODY, [id])?;
-                }
+                batch.remove_trade_bodies(&bodies)?;
             }
             if !days.is_empty() {
                 batch.db().run(undo_sql::REMOVE_TRADE_DAYS, [symbol.as_str()])?;
                 batch.db().run(undo_sql::COUNT_NO_DAYS, [symbol.as_str()])?;
-                batch.touch()?;
+                batch.touch(symbol)?;
             }
             batch.db().run(undo_sql::FORGET_TRADE_SOURCES, [symbol.as_str()]).map(drop)
         })
@@ -118,13 +116,14 @@ impl Batch<'_> {
         }
         self.write(|batch| {
             let key = [symbol.as_str()];
+            batch.ensured.remove(symbol);
             batch.forget_factors(symbol)?;
             batch.db().run(undo_sql::REMOVE_ALL_ACTIONS, key)?;
             batch.db().run(undo_sql::REMOVE_MARGIN, key)?;
             batch.db().run(undo_sql::FORGET_SOURCES, key)?;
             batch.db().run(undo_sql::FORGET_TRADE_SOURCES, key)?;
             batch.db().run(undo_sql::REMOVE_SECURITY, key)?;
-            batch.touch().map(drop)
+            batch.touch(symbol).map(drop)
         })
     }
 

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::{Symbol, Timestamp};
 
+use crate::candles::ahead::Ahead;
 use crate::candles::chain::{Back, Forward, LinkedEntry};
+use crate::candles::copy::{BodyOf, LocalCopy};
+use crate::candles::nearby::{Nearby, Side};
 use crate::candles::sql;
 use crate::count::{natural, small};
 use crate::engine::{Db, Fault, Row, Sql};
@@ -20,11 +23,21 @@ pub fn era(version: i64) -> i64 {
     version / ERA_VERSIONS
 }
 
+/// How often a question is asked of a local copy that changes under it.
+pub(super) const TRIES: usize = 3;
+
 /// Every question the store answers, about one state of it. A [`Snapshot`](crate::Snapshot) is a view that stays the
 /// same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
+///
+/// On a node with a local copy, what is asked about one symbol is answered by the copy, if it has the symbol, and lists over all symbols by the
+/// database that all nodes share. The copy is at most two seconds behind it.
 #[derive(Debug)]
 pub struct View {
     db: Db,
+    /// The local copy of a node.
+    near: Option<Nearby>,
+    /// For bodies that come over a network.
+    pub(super) ahead: Option<Ahead>,
     blocks_read: Arc<AtomicU64>,
     securities_complete: Complete,
     pub(crate) margins_complete: Complete,
@@ -57,36 +70,120 @@ pub struct Totals {
 
 impl View {
     pub(crate) fn new(db: Db, blocks_read: Arc<AtomicU64>) -> View {
+        let ahead = db.is_remote().then(Ahead::default);
         View {
             db,
+            near: None,
+            ahead,
             blocks_read,
             securities_complete: Complete::unknown("security", sql::COUNT_SECURITIES),
             margins_complete: Complete::unknown("margin", sql::COUNT_MARGINS),
         }
     }
 
+    /// The same with a local copy of a node.
+    pub(crate) fn with_copy(self, copy: Arc<LocalCopy>) -> View {
+        View { near: Some(Nearby::new(copy)), ahead: Some(Ahead::default()), ..self }
+    }
+
+    /// The database of the question that is being answered.
     pub(crate) fn db(&self) -> &Db {
+        self.near.as_ref().and_then(Nearby::asked).unwrap_or(&self.db)
+    }
+
+    /// The database behind a local copy, or the only one.
+    pub(super) fn far(&self) -> &Db {
         &self.db
     }
 
-    /// Grows with each commit that changed candles, securities, corporate actions or margin factors.
+    pub(super) fn count_block(&self) {
+        self.blocks_read.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn near(&self) -> Option<&Nearby> {
+        self.near.as_ref()
+    }
+
+    pub(crate) fn near_mut(&mut self) -> Option<&mut Nearby> {
+        self.near.as_mut()
+    }
+
+    /// Asks about one symbol: the local copy if it has it. A question that saw the copy change is asked again.
+    pub(crate) fn about<T>(
+        &self,
+        symbol: &Symbol,
+        ask: impl Fn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(near) = self.near.as_ref().filter(|near| near.asking().is_none()) else { return ask() };
+        if let Some(snapshot) = near.snapshot() {
+            let side = near.side_in_snapshot(symbol, snapshot)?;
+            return near.ask(side, ask).inspect_err(|error| near.note(error));
+        }
+        for _ in 0..TRIES {
+            let Some(mark) = near.mark(symbol) else { break };
+            match near.ask(Side::Near, &ask) {
+                Err(error) if near.is_to_blame(&error) => break,
+                answer if near.is_still(symbol, mark) => {
+                    near.copy().count_hit();
+                    return answer;
+                }
+                _ => {}
+            }
+        }
+        self.ask_far(near, symbol, ask)
+    }
+
+    /// Asks the shared database about a symbol, which is then fetched for the next question.
+    fn ask_far<T>(
+        &self,
+        near: &Nearby,
+        symbol: &Symbol,
+        ask: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        near.copy().count_miss();
+        near.ask(Side::Far, || {
+            let answer = ask()?;
+            // Or a later one, which does no harm.
+            near.copy().saw(symbol, self.version()?);
+            Ok(answer)
+        })
+    }
+
+    /// Grows with each commit that changed candles, securities, corporate actions or margin factors. On a node it is that of the local
+    /// copy, and in a snapshot that of the snapshot.
     pub fn version(&self) -> Result<i64, StoreError> {
-        self.db.one(sql::VERSION, [], |row| row.get(0))
+        let read = |db: &Db| db.one(sql::VERSION, [], |row| row.get(0));
+        let Some(near) = self.near.as_ref().filter(|near| near.asking().is_none()) else {
+            return read(self.db());
+        };
+        match near.snapshot() {
+            Some(side) => near.ask(side, || read(self.db())),
+            None => Ok(near.copy().version()),
+        }
+    }
+
+    /// To be called when the bytes of a block are not what they should be: on a node, what the local copy has of the symbol is fetched
+    /// again.
+    pub fn doubt(&self, symbol: &Symbol) {
+        if let Some(near) = &self.near {
+            near.copy().doubt(symbol);
+        }
     }
 
     pub fn security(&self, symbol: &Symbol) -> Result<Option<Security>, StoreError> {
-        self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read))
+        self.about(symbol, || self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read)))
     }
 
     /// The decimals of a security's prices: all that an answer of candles needs to know of it.
     pub fn decimals(&self, symbol: &Symbol) -> Result<Option<u32>, StoreError> {
-        self.known(|db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0)))
+        let find = |db: &Db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0));
+        self.about(symbol, || self.known(find))
     }
 
     /// Every security, by symbol.
     pub fn securities(&self) -> Result<Vec<Security>, StoreError> {
         self.steady(|| {
-            let all = self.db.all(sql::SECURITIES, [], Security::read)?;
+            let all = self.db().all(sql::SECURITIES, [], Security::read)?;
             let ascends =
                 all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.symbol.as_str() < b.symbol.as_str());
             self.complete(sql::SECURITIES, "security", all.len(), ascends)?;
@@ -95,16 +192,18 @@ impl View {
     }
 
     pub fn series(&self, series: &Series) -> Result<Option<SeriesInfo>, StoreError> {
-        self.steady(|| match self.db.first(sql::SERIES, key(series), SeriesInfo::read)? {
-            Some(found) => Ok(Some(found)),
-            None => self.no_such_series(series).map(|()| None),
+        self.steadily_about(&series.symbol, || {
+            match self.db().first(sql::SERIES, key(series), SeriesInfo::read)? {
+                Some(found) => Ok(Some(found)),
+                None => self.no_such_series(series).map(|()| None),
+            }
         })
     }
 
     /// The series of one symbol, in the order of [`Series`].
     pub fn series_of(&self, symbol: &Symbol) -> Result<Vec<SeriesInfo>, StoreError> {
-        self.steady(|| {
-            let mut all = self.db.all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
+        self.steadily_about(symbol, || {
+            let mut all = self.db().all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
             all.sort_by(|a, b| a.series.cmp(&b.series));
             all.dedup_by(|a, b| a.series == b.series);
             let counted = self.counts(symbol)?.map_or(0, |(series, _)| series);
@@ -115,7 +214,7 @@ impl View {
 
     pub fn all_series(&self) -> Result<Vec<SeriesInfo>, StoreError> {
         self.steady(|| {
-            let mut all = self.db.all(sql::ALL_SERIES, [], SeriesInfo::read)?;
+            let mut all = self.db().all(sql::ALL_SERIES, [], SeriesInfo::read)?;
             all.sort_by(|a, b| a.series.cmp(&b.series));
             let ascends = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.series < b.series);
             self.complete(sql::ALL_SERIES, "series", all.len(), ascends)?;
@@ -130,20 +229,29 @@ impl View {
         })
     }
 
+    /// Asks about one symbol with several statements that must see the same state.
+    pub(crate) fn steadily_about<T>(
+        &self,
+        symbol: &Symbol,
+        ask: impl Fn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.about(symbol, || self.steady(&ask))
+    }
+
     /// Runs several statements that must see the same state.
     pub(crate) fn steady<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        if self.db.in_transaction() {
+        if self.db().in_transaction() {
             return work();
         }
-        self.db.begin_read()?;
+        self.db().begin_read()?;
         let done = work();
-        self.db.commit().ok();
+        self.db().commit().ok();
         done
     }
 
     /// Damage, unless something that is said in two places is the same in both.
     pub(crate) fn agree(&self, sql: Sql, same: bool) -> Result<(), StoreError> {
-        if same { Ok(()) } else { Err(self.db.fail(sql.what)(Fault::Missing)) }
+        if same { Ok(()) } else { Err(self.db().fail(sql.what)(Fault::Missing)) }
     }
 
     pub(crate) fn complete(
@@ -153,10 +261,10 @@ impl View {
         found: usize,
         ascends: bool,
     ) -> Result<(), StoreError> {
-        if !self.db.counts_rows() {
+        if !self.db().counts_rows() {
             return Ok(());
         }
-        let written = self.db.one(sql::ROWS_WRITTEN, [table], |row| natural(row, 0))?;
+        let written = self.db().one(sql::ROWS_WRITTEN, [table], |row| natural(row, 0))?;
         self.agree(sql, ascends && written == found as u64)
     }
 
@@ -175,22 +283,22 @@ impl View {
         complete: &Complete,
         find: impl Fn(&Db) -> Result<Option<T>, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        if let Some(found) = find(&self.db)? {
+        if let Some(found) = find(self.db())? {
             return Ok(Some(found));
         }
-        if !self.db.counts_rows() {
+        if !self.db().counts_rows() {
             return Ok(None);
         }
         self.steady(|| {
             let version = Some(self.version()?);
             if complete.at.get() != version {
-                let count = self.db.one(complete.count, [], |row| natural(row, 0))?;
-                let written = self.db.one(sql::ROWS_WRITTEN, [complete.table], |row| natural(row, 0))?;
+                let count = self.db().one(complete.count, [], |row| natural(row, 0))?;
+                let written = self.db().one(sql::ROWS_WRITTEN, [complete.table], |row| natural(row, 0))?;
                 self.agree(complete.count, count == written)?;
                 complete.at.set(version);
             }
             // Another process may have added it meanwhile.
-            find(&self.db)
+            find(self.db())
         })
     }
 
@@ -201,7 +309,7 @@ impl View {
     }
 
     /// To be called when no block was found that begins before `until`: whether there is none.
-    fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
+    pub(super) fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
         let info = self.series(series)?;
         let begins_before = info.is_some_and(|info| until.is_none_or(|until| info.first < until));
         self.agree(sql::BLOCKS, !begins_before)
@@ -210,7 +318,7 @@ impl View {
     /// Walks over every series, of which a whole market has some ten thousand.
     pub fn totals(&self) -> Result<Totals, StoreError> {
         self.steady(|| {
-            let totals = self.db.one(sql::TOTALS, [], |row| {
+            let totals = self.db().one(sql::TOTALS, [], |row| {
                 Ok(Totals {
                     series: natural(row, 0)?,
                     candles: natural(row, 1)?,
@@ -218,8 +326,8 @@ impl View {
                     bytes: natural(row, 3)?,
                 })
             })?;
-            if self.db.counts_rows() {
-                let written = self.db.one(sql::ROWS_WRITTEN, ["series"], |row| natural(row, 0))?;
+            if self.db().counts_rows() {
+                let written = self.db().one(sql::ROWS_WRITTEN, ["series"], |row| natural(row, 0))?;
                 self.agree(sql::TOTALS, totals.series == written)?;
             }
             Ok(totals)
@@ -238,27 +346,30 @@ impl View {
         if from.zip(until).is_some_and(|(from, until)| from >= until) {
             return Ok(Vec::new());
         }
-        self.steady(|| {
+        let entries = self.steadily_about(&series.symbol, || {
             let (sql, chain) = (sql::BLOCKS, Forward::new(from, until));
             let mut walk = Walk { chain, from, entries: Vec::new() };
             match (from, until) {
                 (None, None) => {
-                    self.db.each(sql::BLOCKS_ALL, (symbol, grain, lane), |row| walk.take(row))?;
+                    self.db().each(sql::BLOCKS_ALL, (symbol, grain, lane), |row| walk.take(row))?;
                 }
                 (Some(from), None) => {
                     let params = (symbol, grain, lane, from.0);
-                    self.db.each(sql::BLOCKS_FORWARD, params, |row| walk.take(row))?;
+                    self.db().each(sql::BLOCKS_FORWARD, params, |row| walk.take(row))?;
                 }
                 (from, Some(until)) => {
                     let from = from.map_or(i64::MIN, |from| from.0);
-                    self.db.each(sql, (symbol, grain, lane, from, until.0), |row| walk.take(row))?;
+                    self.db().each(sql, (symbol, grain, lane, from, until.0), |row| walk.take(row))?;
                 }
             }
-            if !walk.chain.end().map_err(self.db.fail(sql.what))? {
+            if !walk.chain.end().map_err(self.db().fail(sql.what))? {
                 self.no_blocks(series, until)?;
             }
             Ok(walk.entries)
-        })
+        })?;
+        // Of all blocks, few are wanted.
+        self.expect(BodyOf::Candles, if from.or(until).is_some() { &entries } else { &[] });
+        Ok(entries)
     }
 
     /// The newest blocks that start before `until`, ascending: the one that reaches across `until`, and before it as
@@ -269,47 +380,24 @@ impl View {
         until: Timestamp,
         rows_wanted: usize,
     ) -> Result<Vec<BlockEntry>, StoreError> {
-        let (mut chain, mut gathered) = (Back::new(until), Gathered::new(rows_wanted));
         let (symbol, grain, lane) = key(series);
-        self.steady(|| {
+        let entries = self.steadily_about(&series.symbol, || {
+            let (mut chain, mut gathered) = (Back::new(until), Gathered::new(rows_wanted));
             let mut flow = ControlFlow::Continue(());
-            self.db.each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
+            self.db().each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
                 let linked = LinkedEntry::read(row)?;
                 chain.step(linked)?;
                 flow = gathered.take(linked.entry, linked.entry.last < until);
                 Ok(flow)
             })?;
-            if flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BLOCKS_BACK.what))? {
+            if flow.is_continue() && !chain.end().map_err(self.db().fail(sql::BLOCKS_BACK.what))? {
                 self.no_blocks(series, Some(until))?;
             }
             gathered.entries.reverse();
             Ok(gathered.entries)
-        })
-    }
-
-    /// Hands on the blocks that start before `until`, newest first, each with its bytes where they lie and the decimals of
-    /// the security, until `each` breaks off. One statement for all of it: half of what a small question costs is in the
-    /// number of its statements.
-    pub fn bodies_back(
-        &self,
-        series: &Series,
-        until: Timestamp,
-        mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let (symbol, grain, lane) = key(series);
-        let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
-        self.db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
-            let (linked, decimals) = (LinkedEntry::read(row)?, small(row, 9)?);
-            chain.step(linked)?;
-            self.blocks_read.fetch_add(1, Ordering::Relaxed);
-            let bytes = row.bytes_or_null(10)?;
-            let bytes = bytes.filter(|bytes| linked.entry.fits(bytes)).ok_or(Fault::Missing)?;
-            flow = each(Body { entry: linked.entry, decimals, bytes });
-            Ok(flow)
         })?;
-        // Without a transaction the next statement may see another state; if this finds nothing, it is tried again in one.
-        let ended = flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BODIES_BACK.what))?;
-        if ended && self.db.in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
+        self.expect(BodyOf::Candles, &entries);
+        Ok(entries)
     }
 
     /// The mirror image: the block that reaches across `from`, and from there on as many as hold `rows_wanted` rows.
@@ -319,11 +407,11 @@ impl View {
         from: Timestamp,
         rows_wanted: usize,
     ) -> Result<Vec<BlockEntry>, StoreError> {
-        let (mut chain, mut gathered) = (Forward::new(Some(from), None), Gathered::new(rows_wanted));
         let (symbol, grain, lane) = key(series);
-        self.steady(|| {
+        let entries = self.steadily_about(&series.symbol, || {
+            let (mut chain, mut gathered) = (Forward::new(Some(from), None), Gathered::new(rows_wanted));
             let mut flow = ControlFlow::Continue(());
-            self.db.each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
+            self.db().each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
                 let linked = LinkedEntry::read(row)?;
                 chain.step(linked)?;
                 if linked.entry.last >= from {
@@ -331,47 +419,14 @@ impl View {
                 }
                 Ok(flow)
             })?;
-            if flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BLOCKS_FORWARD.what))? {
+            if flow.is_continue() && !chain.end().map_err(self.db().fail(sql::BLOCKS_FORWARD.what))? {
                 self.no_blocks(series, None)?;
             }
             Ok(gathered.entries)
-        })
-    }
-
-    /// The bytes of a block, in place of what `bytes` held.
-    pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
-        bytes.clear();
-        self.with_block(entry, |body| bytes.extend_from_slice(body))
-    }
-
-    /// The bytes of a block where they lie, without a copy.
-    pub fn with_block<T>(&self, entry: &BlockEntry, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
-        let read = self.with_body(entry.id, |body| entry.fits(body).then(|| read(body)))?;
-        read.flatten().ok_or_else(|| self.db.fail(sql::BLOCK.what)(Fault::Missing))
-    }
-
-    /// The body of a block, unchecked, if there is one.
-    pub(crate) fn with_body<T>(
-        &self,
-        id: i64,
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, StoreError> {
-        let mut read = Some(read);
-        self.blocks_read.fetch_add(1, Ordering::Relaxed);
-        let found = self.db.first(sql::BLOCK, [id], |row| {
-            let body = row.bytes(0)?;
-            Ok(read.take().map(|read| read(body)))
         })?;
-        Ok(found.flatten())
+        self.expect(BodyOf::Candles, &entries);
+        Ok(entries)
     }
-}
-
-/// A block of a series with its bytes, and the decimals of its prices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Body<'a> {
-    pub entry: BlockEntry,
-    pub decimals: u32,
-    pub bytes: &'a [u8],
 }
 
 /// The blocks of a window.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::{Params, Value};
+pub(crate) use params::{Params, ToValue, Value};
 pub use place::Place;
 pub use postgres::{Address, AddressError};
 pub(crate) use row::Row;
@@ -46,6 +46,8 @@ pub(crate) enum Role {
     Writer,
     /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
     Draft,
+    /// The writer of a local copy: it may lose its last commits, and its rows may refer to some that are not there.
+    Copy,
 }
 
 /// A connection to one of the two databases of a store. For one thread at a time.
@@ -85,6 +87,19 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
             Engine::Postgres(_) => None,
+        }
+    }
+
+    /// Whether statements go over a network.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.sqlite().is_none()
+    }
+
+    /// Where its changes are told, if they can be.
+    pub(crate) fn channel(&self) -> Option<&str> {
+        match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(connection) => Some(connection.server().schema()),
         }
     }
 
@@ -212,6 +227,47 @@ impl Db {
             }
         });
         run.map_err(self.fail(sql.what))
+    }
+
+    /// Runs a statement once for each row of values, in their order.
+    pub(crate) fn run_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop)),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                connection.run_all(sql.for_postgres(), &rows).map(drop).map_err(self.fail(sql.what))
+            }
+        }
+    }
+
+    /// Asks a question once for each row of values, and hands what is found to `read` with the number of its row.
+    pub(crate) fn each_of_all<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => rows.into_iter().enumerate().try_for_each(|(number, row)| {
+                self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
+            }),
+            Engine::Postgres(connection) => {
+                let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                let mut read =
+                    |number: usize, row: &Row<'_>| read(number, row).map(|()| ControlFlow::Continue(()));
+                connection.each_of_all(sql.for_postgres(), &rows, &mut read).map_err(self.fail(sql.what))
+            }
+        }
     }
 
     /// As [`Db::run`], for a statement that was put together.

@@ -1,9 +1,11 @@
 //! The version of a database, read again only when something has been committed to it.
 
+use std::sync::Arc;
+
 use super::home::Home;
 use super::{Db, Role};
 use crate::StoreError;
-use crate::candles::sql;
+use crate::candles::{LocalCopy, sql};
 
 /// The version that one connection has last seen.
 #[derive(Debug, Default)]
@@ -24,17 +26,32 @@ impl SeenVersion {
 
 /// A connection that only reads the version of a database, so that polling it does not block other readers.
 #[derive(Debug)]
-pub struct VersionReader {
-    db: Db,
-    seen: SeenVersion,
+pub struct VersionReader(Source);
+
+#[derive(Debug)]
+enum Source {
+    Database {
+        db: Box<Db>,
+        seen: SeenVersion,
+    },
+    /// The local copy of a node knows its version.
+    Copy(Arc<LocalCopy>),
 }
 
 impl VersionReader {
     pub(crate) fn open(home: &Home) -> Result<VersionReader, StoreError> {
-        Ok(VersionReader { db: home.open(Role::Reader)?, seen: SeenVersion::default() })
+        let (db, seen) = (Box::new(home.open(Role::Reader)?), SeenVersion::default());
+        Ok(VersionReader(Source::Database { db, seen }))
+    }
+
+    pub(crate) fn of_copy(copy: Arc<LocalCopy>) -> VersionReader {
+        VersionReader(Source::Copy(copy))
     }
 
     pub fn version(&mut self) -> Result<i64, StoreError> {
-        self.seen.current(&self.db)
+        match &mut self.0 {
+            Source::Database { db, seen } => seen.current(db),
+            Source::Copy(copy) => Ok(copy.version()),
+        }
     }
 }

@@ -37,17 +37,20 @@ pub(super) enum Kind {
 /// What an engine keeps for itself, and what the migrations of the target have written already.
 const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
-/// minute. `touched` says to local copies of candles what has changed, and a copy belongs to one database; the fingerprint of the key is
-/// noted when the key file is in its place.
-pub(super) const OF_THE_MOMENT: [&str; 13] = [
+/// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
+/// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
+pub(super) const OF_THE_MOMENT: [&str; 16] = [
     "call_bucket",
     "gate",
     "guard",
+    "identity",
     "lease",
+    "lineage",
     "node",
     "one_time_password",
     "pace",
     "rate_window",
+    "retired_body",
     "sealing_key",
     "seat",
     "session",

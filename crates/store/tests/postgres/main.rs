@@ -47,7 +47,9 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod between;
 mod losing;
 mod same_names;
 mod servers;
+mod shared;
 mod wire;

@@ -109,7 +109,7 @@ impl Story {
         let (security, _) = visible(&symbol, site, admitted)?;
         let zone = site.core.history.venue(&symbol).zone();
         let today = zone.date(site.core.market_now());
-        let read = site.core.with_reader(|reader| reader.snapshot()?.stored_actions(&symbol));
+        let read = site.core.with_reader(|reader| reader.view().stored_actions(&symbol));
         let mut actions: Vec<(String, StoredAction)> = Vec::new();
         let mut place = 0;
         for stored in read.map_err(failed)?.into_iter().filter(|stored| stored.action.ex_date <= today) {

@@ -182,8 +182,13 @@ impl StoredSecurity {
     ) -> Result<StoredSecurity, HistoryError> {
         let SecurityView { floors, price_floors, start, as_of } = view;
         let symbol = &one.symbol;
-        let ranges =
-            history::stored_ranges(&reader.snapshot()?, history.venue(symbol), symbol, floors, as_of)?;
+        let ranges = history::stored_ranges(
+            &reader.snapshot_of(symbol)?,
+            history.venue(symbol),
+            symbol,
+            floors,
+            as_of,
+        )?;
         let last = match price_floors {
             Some(floors) => history.last_price(reader, symbol, floors, as_of)?,
             None => None,

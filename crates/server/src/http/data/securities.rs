@@ -170,7 +170,7 @@ pub(super) fn visible(
     site: &Site,
     admitted: &Admitted,
 ) -> Result<(Security, Permit), Problem> {
-    let security = site.core.with_reader(|reader| reader.snapshot()?.security(symbol)).map_err(failed)?;
+    let security = site.core.with_reader(|reader| reader.view().security(symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
     let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };
     let permit = site.core.access.admit(demand, site.core.market_now()).map_err(Refusal::from)?;
@@ -193,8 +193,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
     let history = &site.core.history;
-    let series =
-        site.core.with_reader(|reader| reader.snapshot()?.series_of(&security.symbol)).map_err(failed)?;
+    let series = site.core.with_reader(|reader| reader.view().series_of(&security.symbol)).map_err(failed)?;
     let periods =
         site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
     let periods = periods.map_err(Refusal::from)?;
@@ -247,7 +246,7 @@ pub(super) fn actions(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     let (security, _) = found(call, site, &admitted)?;
     let symbol = &security.symbol;
     let today = site.core.history.venue(symbol).zone().date(site.core.market_now());
-    let mut actions = site.core.with_reader(|reader| reader.snapshot()?.actions(symbol)).map_err(failed)?;
+    let mut actions = site.core.with_reader(|reader| reader.view().actions(symbol)).map_err(failed)?;
     actions.retain(|action| action.ex_date <= today);
     let extra = actions.len().saturating_sub(ACTIONS_MAX);
     let actions = actions.iter().skip(extra).map(action).collect();

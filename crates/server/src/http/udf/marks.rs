@@ -50,7 +50,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     let to = number(call, "to")?.unwrap_or(i64::MAX);
     may_see(&ticker.symbol, caller, site)?;
     let read =
-        |reader: &mut store::Reader| -> Result<_, StoreError> { reader.snapshot()?.actions(&ticker.symbol) };
+        |reader: &mut store::Reader| -> Result<_, StoreError> { reader.view().actions(&ticker.symbol) };
     let actions = site.core.with_reader(read).map_err(|error| {
         tracing::error!(%error, "cannot read corporate actions");
         Refusal::Internal

@@ -93,9 +93,9 @@ fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
 
 fn rows(tickers: &[Ticker], caller: &Caller, site: &Site) -> Result<Vec<UdfFound>, Problem> {
     let read = site.core.with_reader(|reader| -> Result<Vec<UdfFound>, StoreError> {
-        let snapshot = reader.snapshot()?;
+        let view = reader.view();
         let row = |ticker: &Ticker| {
-            let security = snapshot.security(&ticker.symbol)?;
+            let security = view.security(&ticker.symbol)?;
             let security = security.unwrap_or_else(|| Security::new(ticker.symbol.clone()));
             let name = ticker.to_string();
             Ok(UdfFound {

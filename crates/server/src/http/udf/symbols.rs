@@ -118,8 +118,7 @@ fn periods(symbol: &Symbol, site: &Site) -> Result<Vec<Period>, Refusal> {
 }
 
 pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal> {
-    let found =
-        site.core.with_reader(|reader| -> Result<_, StoreError> { reader.snapshot()?.security(symbol) });
+    let found = site.core.with_reader(|reader| -> Result<_, StoreError> { reader.view().security(symbol) });
     let found = found.map_err(|error| {
         tracing::error!(%error, "cannot read a security");
         Refusal::Internal

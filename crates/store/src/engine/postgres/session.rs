@@ -51,7 +51,17 @@ impl From<Trouble> for Failure {
     }
 }
 
-pub(super) type Rows = Pin<Box<RowStream>>;
+pub(super) struct Rows {
+    stream: Pin<Box<RowStream>>,
+    /// The driver takes a question after the end for one on a closed connection.
+    is_over: bool,
+}
+
+impl From<RowStream> for Rows {
+    fn from(stream: RowStream) -> Rows {
+        Rows { stream: Box::pin(stream), is_over: false }
+    }
+}
 
 /// Both bound what is held in memory of a pipeline, here and at the server.
 const PIPELINE_REQUESTS_MAX: usize = 256;
@@ -138,7 +148,7 @@ impl Session {
             fit(values, statement.params())?;
             session.before_sending()?;
             let answer = wait(session.client.query_raw(statement, params(values)), session.until());
-            session.answered(answer).map(Box::pin)
+            session.answered(answer).map(Rows::from)
         })
     }
 
@@ -163,13 +173,18 @@ impl Session {
                 return Err(failure);
             }
             session.in_transaction = true;
-            session.answered(rows).map(Box::pin)
+            session.answered(rows).map(Rows::from)
         })
     }
 
     pub(super) fn next(&mut self, rows: &mut Rows) -> Result<Option<Row>, Failure> {
-        let answer = wait(poll_fn(|context| rows.as_mut().poll_next(context)), self.until());
-        self.answered(answer.map(Option::transpose))
+        if rows.is_over {
+            return Ok(None);
+        }
+        let answer = wait(poll_fn(|context| rows.stream.as_mut().poll_next(context)), self.until());
+        let row = self.answered(answer.map(Option::transpose))?;
+        rows.is_over = row.is_none();
+        Ok(row)
     }
 
     /// One statement with many rows of values, all sent before the first answer is awaited. Answers how many rows it changed.
@@ -213,7 +228,7 @@ impl Session {
                 let sent = portion.iter().map(|values| Sent::of(client.query_raw(statement, params(values))));
                 for sent in sent.collect::<Vec<_>>() {
                     let answer = wait(sent.answer(), session.until());
-                    let mut rows = Box::pin(session.answered(answer)?);
+                    let mut rows = Rows::from(session.answered(answer)?);
                     let mut of_one = Vec::new();
                     while let Some(row) = session.next(&mut rows)? {
                         of_one.push(row);

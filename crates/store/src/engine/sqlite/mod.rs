@@ -72,7 +72,9 @@ impl Database {
         let what = "open the database";
         let access = match role {
             Role::Reader | Role::Onlooker => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Role::Writer | Role::Draft => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Role::Writer | Role::Draft | Role::Copy => {
+                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
+            }
         };
         let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if matches!(role, Role::Reader | Role::Onlooker) && is_emptied(path) {
@@ -88,7 +90,7 @@ impl Database {
         let conn = opened.map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
         let mode = match role {
             Role::Reader | Role::Onlooker => SealMode::Reading,
-            Role::Writer | Role::Draft => SealMode::Writing,
+            Role::Writer | Role::Draft | Role::Copy => SealMode::Writing,
         };
         let db = Database { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
         db.configure(role).map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
@@ -210,6 +212,12 @@ impl Database {
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;
                  pragma cell_size_check = on; pragma cache_size = -16384;
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
+            ),
+            // NORMAL: after a loss of power the file is what it was after some earlier commit, and that is all that a copy has to be.
+            Role::Copy => conn.execute_batch(
+                "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = off;
+                 pragma cell_size_check = on; pragma cache_size = -4096;
+                 pragma wal_autocheckpoint = 2000; pragma journal_size_limit = 8388608;",
             ),
             // The caller brings the finished draft to the disk as a whole.
             Role::Draft => conn.execute_batch("pragma journal_mode = off; pragma synchronous = off;"),

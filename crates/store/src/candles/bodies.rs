@@ -1,0 +1,411 @@
+//! The bytes of blocks: where they lie, or fetched over a network.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use market::Timestamp;
+
+use crate::candles::chain::{Back, LinkedEntry};
+use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, fetch_bodies, sql as copy_sql};
+use crate::candles::nearby::Side;
+use crate::candles::view::{TRIES, key};
+use crate::candles::{sql, trade_sql};
+use crate::count::small;
+use crate::engine::{Db, Fault, Sql};
+use crate::{BlockEntry, Series, StoreError, View};
+
+/// An answer has as many candles at most: what is fetched first comes to that.
+const ROWS_FIRST: i64 = 1_000;
+/// Blocks of a directory that come with the first statement, and with each later one.
+const PAGE_FIRST: usize = 16;
+const PAGE: usize = 512;
+/// Bytes of bodies that are fetched by one statement, beside the first of them.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// A block of a series with its bytes, and the decimals of its prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body<'a> {
+    pub entry: BlockEntry,
+    pub decimals: u32,
+    pub bytes: &'a [u8],
+}
+
+/// What takes one body after the other, until it breaks off.
+type Take<'t> = dyn FnMut(Body<'_>) -> ControlFlow<()> + 't;
+
+impl View {
+    /// Hands on the blocks that start before `until`, newest first, each with its bytes where they lie and the decimals of
+    /// the security, until `each` breaks off. One statement for all of it: half of what a small question costs is in the
+    /// number of its statements.
+    pub fn bodies_back(
+        &self,
+        series: &Series,
+        until: Timestamp,
+        mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(near) = self.near().filter(|near| near.asking().is_none()) else {
+            return self.stored_back(series, until, each);
+        };
+        let symbol = &series.symbol;
+        if let Some(snapshot) = near.snapshot() {
+            let side = near.side_in_snapshot(symbol, snapshot)?;
+            let walked = near.ask(side, || match side {
+                Side::Near => self.copied_back(series, until, &|| true, &mut each).map(drop),
+                Side::Far => self.stored_back(series, until, &mut each),
+            });
+            return walked.inspect_err(|error| near.note(error));
+        }
+        let mut has_begun = false;
+        for _ in 0..TRIES {
+            let Some(mark) = near.mark(symbol) else { break };
+            let is_same = || near.is_still(symbol, mark);
+            let mut take = |body: Body<'_>| {
+                has_begun = true;
+                each(body)
+            };
+            match near.ask(Side::Near, || self.copied_back(series, until, &is_same, &mut take)) {
+                Ok(true) => {
+                    near.copy().count_hit();
+                    return Ok(());
+                }
+                Ok(false) => {}
+                Err(error) if near.is_to_blame(&error) && !has_begun => break,
+                Err(error) => return Err(error),
+            }
+        }
+        near.copy().count_miss();
+        let version = near.ask(Side::Far, || {
+            if self.db().is_remote() {
+                return self.paged_back(series, until, &mut each);
+            }
+            self.stored_back(series, until, each)?;
+            self.version()
+        })?;
+        near.copy().saw(symbol, version);
+        Ok(())
+    }
+
+    /// The same from a database that has all bodies.
+    fn stored_back(
+        &self,
+        series: &Series,
+        until: Timestamp,
+        mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if self.db().is_remote() {
+            return self.paged_back(series, until, &mut each).map(drop);
+        }
+        let (symbol, grain, lane) = key(series);
+        let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
+        self.db().each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
+            let (linked, decimals) = (LinkedEntry::read(row)?, small(row, 9)?);
+            chain.step(linked)?;
+            self.count_block();
+            let bytes = row.bytes_or_null(10)?;
+            let bytes = bytes.filter(|bytes| linked.entry.fits(bytes)).ok_or(Fault::Missing)?;
+            flow = each(Body { entry: linked.entry, decimals, bytes });
+            Ok(flow)
+        })?;
+        self.went_back(series, until, &chain, flow)
+    }
+
+    /// To be called when a walk back has ended: whether there is really nothing more.
+    fn went_back(
+        &self,
+        series: &Series,
+        until: Timestamp,
+        chain: &Back,
+        flow: ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        // Without a transaction the next statement may see another state; if this finds nothing, it is tried again in one.
+        let ended = flow.is_continue() && !chain.end().map_err(self.db().fail(sql::BODIES_BACK.what))?;
+        if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
+    }
+
+    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen, or a later one.
+    fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
+        let (symbol, grain, lane) = key(series);
+        let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
+        let (mut before, mut limit, mut rows_wanted, mut run) = (until, PAGE_FIRST, ROWS_FIRST, 2);
+        let mut version = None;
+        loop {
+            let params = (before.0, symbol, grain, lane, limit as i64, rows_wanted);
+            let mut page = self.db().all(sql::BODIES_BACK_PAGE, params, |row| {
+                version = version.max(Some(row.get::<i64>(11)?));
+                let body: Option<Vec<u8>> = row.get(10)?;
+                Ok((LinkedEntry::read(row)?, small(row, 9)?, body))
+            })?;
+            if let Some(near) = self.near() {
+                let bodies =
+                    page.iter().filter_map(|(linked, _, body)| Some((linked.entry.id, body.as_deref()?)));
+                near.copy().keep(BodyOf::Candles, bodies);
+            }
+            for place in 0..page.len() {
+                if let Some((.., None)) = page.get(place) {
+                    self.fill(page.get_mut(place..).unwrap_or_default(), &mut run)?;
+                }
+                let Some((linked, decimals, body)) = page.get(place) else { break };
+                // Without a transaction a later page may be of another state.
+                let is_one_state = limit == PAGE_FIRST || self.db().in_transaction();
+                chain.step(*linked).map_err(|fault| match is_one_state {
+                    true => self.db().fail(sql::BODIES_BACK.what)(fault),
+                    false => self.replaced(sql::BODIES_BACK),
+                })?;
+                self.count_block();
+                let bytes = body.as_deref().filter(|bytes| linked.entry.fits(bytes));
+                let bytes = bytes.ok_or_else(|| self.gone(sql::BODIES_BACK))?;
+                flow = each(Body { entry: linked.entry, decimals: *decimals, bytes });
+                if flow.is_break() {
+                    return version.map_or_else(|| self.version(), Ok);
+                }
+            }
+            match page.last().filter(|_| page.len() == limit) {
+                Some((last, ..)) => before = last.entry.first,
+                None => {
+                    self.went_back(series, until, &chain, flow)?;
+                    return version.map_or_else(|| self.version(), Ok);
+                }
+            }
+            (limit, rows_wanted) = (PAGE, 0);
+        }
+    }
+
+    /// Fetches the bodies of the first blocks of a page that have none, more each time.
+    fn fill(
+        &self,
+        page: &mut [(LinkedEntry, u32, Option<Vec<u8>>)],
+        run: &mut usize,
+    ) -> Result<(), StoreError> {
+        *run = (*run * 2).min(BODIES_MAX);
+        let (mut ids, mut bytes) = (Vec::with_capacity(*run), 0);
+        for (linked, ..) in page.iter().filter(|(.., body)| body.is_none()).take(*run) {
+            bytes += u64::from(linked.entry.bytes);
+            if !ids.is_empty() && bytes > BYTES_MAX {
+                break;
+            }
+            ids.push(linked.entry.id);
+        }
+        let mut fetched: HashMap<i64, Box<[u8]>> = self.fetch(BodyOf::Candles, &ids)?.into_iter().collect();
+        for (linked, _, body) in page {
+            if let Some(bytes) = fetched.remove(&linked.entry.id) {
+                *body = Some(bytes.into_vec());
+            }
+        }
+        Ok(())
+    }
+
+    /// From the local copy. Bodies that are not there are fetched. Answers whether `is_same` was true when the state of the walk was decided:
+    /// if not, nothing was handed on.
+    fn copied_back(
+        &self,
+        series: &Series,
+        until: Timestamp,
+        is_same: &dyn Fn() -> bool,
+        each: &mut Take<'_>,
+    ) -> Result<bool, StoreError> {
+        let (symbol, grain, lane) = key(series);
+        let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
+        let (mut decided, mut failed, mut run) = (None, None, 1);
+        let mut fetched: HashMap<i64, Box<[u8]>> = HashMap::new();
+        let db = self.db();
+        db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
+            // The first row decides which state all of them are of.
+            if !*decided.get_or_insert_with(is_same) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let (linked, decimals) = (LinkedEntry::read(row)?, small(row, 9)?);
+            let entry = linked.entry;
+            chain.step(linked)?;
+            self.count_block();
+            if let Some(bytes) = row.bytes_or_null(10)? {
+                let bytes = Some(bytes).filter(|bytes| entry.fits(bytes)).ok_or(Fault::Missing)?;
+                flow = each(Body { entry, decimals, bytes });
+                return Ok(flow);
+            }
+            if !fetched.contains_key(&entry.id) {
+                match self.fetch_missing(db, &entry, &mut run) {
+                    Ok(more) => fetched = more,
+                    Err(error) => {
+                        failed = Some(error);
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            let Some(bytes) = fetched.remove(&entry.id).filter(|bytes| entry.fits(bytes)) else {
+                failed = Some(self.gone(sql::BODIES_BACK));
+                return Ok(ControlFlow::Break(()));
+            };
+            flow = each(Body { entry, decimals, bytes: &bytes });
+            Ok(flow)
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if decided.is_none() && !db.in_transaction() {
+            // Nobody looks again whether that is true: there is no other state to look at.
+            self.steady(|| self.no_blocks(series, Some(until)))?;
+        }
+        if !decided.unwrap_or_else(is_same) {
+            return Ok(false);
+        }
+        self.went_back(series, until, &chain, flow).map(|()| true)
+    }
+
+    /// Fetches the body of a block that the local copy does not have, with those before it that a walk back will come to.
+    fn fetch_missing(
+        &self,
+        near: &Db,
+        entry: &BlockEntry,
+        run: &mut usize,
+    ) -> Result<HashMap<i64, Box<[u8]>>, StoreError> {
+        let params = (entry.id, entry.first.0, BODIES_MAX as i64);
+        let missing: Vec<(i64, i64, i64)> =
+            near.all(copy_sql::MISSING_BODIES, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let is_first = *run == 1;
+        *run = (*run * 4).min(BODIES_MAX);
+        let (mut ids, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        for (id, of_rows, of_bytes) in missing {
+            let is_enough = if is_first { rows >= ROWS_FIRST } else { ids.len() >= *run };
+            bytes += u64::try_from(of_bytes).unwrap_or_default();
+            if !ids.is_empty() && (is_enough || bytes > BYTES_MAX) {
+                break;
+            }
+            rows += of_rows;
+            ids.push(id);
+        }
+        Ok(self.fetch(BodyOf::Candles, &ids)?.into_iter().collect())
+    }
+
+    /// Fetches bodies from the shared database, and hands them to the local copy.
+    fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
+        let bodies = fetch_bodies(self.far(), of, ids)?;
+        if let Some(near) = self.near() {
+            near.copy().keep(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
+        }
+        Ok(bodies)
+    }
+
+    /// The body of a block is not there. On a node that happens when a state is read that ended some time ago.
+    fn gone(&self, sql: Sql) -> StoreError {
+        match self.near() {
+            Some(_) => self.replaced(sql),
+            None => self.far().fail(sql.what)(Fault::Missing),
+        }
+    }
+
+    fn replaced(&self, sql: Sql) -> StoreError {
+        StoreError::Replaced { what: sql.what, place: self.far().place().clone() }
+    }
+
+    /// Blocks whose bodies will be asked for.
+    pub(super) fn expect(&self, of: BodyOf, entries: &[BlockEntry]) {
+        if let Some(ahead) = &self.ahead {
+            ahead.expect(of, entries);
+        }
+    }
+
+    /// The bytes of a block, in place of what `bytes` held.
+    pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+        bytes.clear();
+        self.with_block(entry, |body| bytes.extend_from_slice(body))
+    }
+
+    /// The bytes of a block where they lie, without a copy.
+    pub fn with_block<T>(&self, entry: &BlockEntry, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
+        self.count_block();
+        self.with_fitting(BodyOf::Candles, entry, read)
+    }
+
+    /// The bytes of a block of trades where they lie.
+    pub fn with_trade_block<T>(
+        &self,
+        entry: &BlockEntry,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, StoreError> {
+        self.with_fitting(BodyOf::Trades, entry, read)
+    }
+
+    fn with_fitting<T>(
+        &self,
+        of: BodyOf,
+        entry: &BlockEntry,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, StoreError> {
+        let mut read = Some(read);
+        let read = self.look_at(of, entry.id, &mut |body| {
+            if !entry.fits(body) {
+                return None;
+            }
+            read.take().map(|read| read(body))
+        })?;
+        read.ok_or_else(|| self.gone(of.sql()))
+    }
+
+    /// The body of a block, unchecked, if there is one.
+    pub(crate) fn with_body<T>(
+        &self,
+        id: i64,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        self.count_block();
+        let mut read = Some(read);
+        self.look_at(BodyOf::Candles, id, &mut |body| read.take().map(|read| read(body)))
+    }
+
+    /// The body of a block of trades, unchecked, if there is one.
+    pub(crate) fn with_trade_body<T>(
+        &self,
+        id: i64,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        let mut read = Some(read);
+        self.look_at(BodyOf::Trades, id, &mut |body| read.take().map(|read| read(body)))
+    }
+
+    /// Hands a body to `look`, which says nothing of one that is not the right one. A body is the same in every state that has it, so it does
+    /// not matter which database it comes from.
+    fn look_at<T>(
+        &self,
+        of: BodyOf,
+        id: i64,
+        look: &mut dyn FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let stored = |db: &Db, look: &mut dyn FnMut(&[u8]) -> Option<T>| {
+            Ok(db.first(of.sql(), [id], |row| Ok(look(row.bytes(0)?)))?.flatten())
+        };
+        let Some(ahead) = &self.ahead else { return stored(self.db(), look) };
+        let near = self.near().and_then(|near| Some((near, near.db()?)));
+        if let Some((near, db)) = near {
+            match stored(db, look) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Err(error) if !near.is_to_blame(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        if let Some(bytes) = ahead.take(of, id) {
+            return Ok(look(&bytes));
+        }
+        let is_there = |id| match near {
+            Some((_, db)) => Ok(db.first(of.is_there(), [id], |_| Ok(()))?.is_some()),
+            None => Ok(false),
+        };
+        let body = ahead.fetch(of, id, is_there, |ids| self.fetch(of, ids))?;
+        Ok(body.and_then(|bytes| look(&bytes)))
+    }
+}
+
+impl BodyOf {
+    fn sql(self) -> Sql {
+        match self {
+            BodyOf::Candles => sql::BLOCK,
+            BodyOf::Trades => trade_sql::BODY,
+        }
+    }
+
+    fn is_there(self) -> Sql {
+        match self {
+            BodyOf::Candles => copy_sql::HAS_BODY,
+            BodyOf::Trades => copy_sql::HAS_TRADE_BODY,
+        }
+    }
+}

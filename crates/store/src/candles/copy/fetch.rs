@@ -1,0 +1,192 @@
+//! What is read from the database behind: its state, which symbols have changed, all rows of a symbol, and bodies by their ids.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use market::Symbol;
+
+use super::file::{BodyOf, ROW_BYTES, SYMBOL_BYTES};
+use super::sql;
+use super::table::{
+    self, Cell, Cells, DAY, DAY_BLOCKS, DAY_VERSION, SERIES_BLOCKS, SERIES_ID, SERIES_VERSION,
+};
+use crate::candles::nodes_sql;
+use crate::engine::{Db, Fault, Value};
+use crate::{StoreError, era};
+
+/// So many changed days are fetched one by one; of more, all days of the symbol at once.
+const SINGLE_DAYS_MAX: usize = 4;
+/// Bodies that one statement fetches at most.
+pub(crate) const BODIES_MAX: usize = 64;
+
+/// A state of the database behind. Versions that were lost with a failed server, or by going back to a backup, are counted again: the
+/// stamp tells two of them apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) identity: String,
+    pub(super) version: i64,
+    /// Of the commit that made the version. Databases that were filled as a whole have none.
+    pub(super) stamp: Option<String>,
+}
+
+/// What has to be done to come from one state to a later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// These symbols have changed.
+    Changed(Vec<Symbol>),
+    /// The later state does not follow from the earlier one.
+    Apart,
+}
+
+/// Rows that say which entries they have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FetchedRows {
+    pub(super) series: Vec<Cells>,
+    pub(super) days: Vec<Cells>,
+}
+
+/// All of a symbol but its bodies.
+#[derive(Clone, Debug)]
+pub(super) struct Fetched {
+    pub(super) symbol: Symbol,
+    /// In the order of [`table::SMALL`].
+    pub(super) small: [Vec<Cells>; 4],
+    pub(super) rows: FetchedRows,
+    /// The blocks of the series that have changed, by the id of the series.
+    pub(super) directories: Vec<(i64, Vec<Cells>)>,
+    /// The blocks of the days that have changed or are gone, by day.
+    pub(super) trades: BTreeMap<Box<str>, Vec<Cells>>,
+}
+
+impl Origin {
+    /// As it is now.
+    pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
+        far.one(nodes_sql::STATE, [], |row| {
+            Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
+        })
+    }
+
+    /// How a later state came from this one. Both are asked for in the transaction in which `now` was read.
+    pub(super) fn step(&self, far: &Db, now: &Origin) -> Result<Step, StoreError> {
+        if self.identity != now.identity
+            || now.version < self.version
+            || era(now.version) != era(self.version)
+        {
+            return Ok(Step::Apart);
+        }
+        let stamp: Option<Option<String>> = far.first(nodes_sql::STAMP, [self.version], |row| row.get(0))?;
+        if stamp.flatten() != self.stamp {
+            return Ok(Step::Apart);
+        }
+        let symbols = far.all(nodes_sql::TOUCHED, [self.version], |row| {
+            let text = row.text(0)?;
+            text.parse().map_err(|_| Fault::value("symbol", text))
+        });
+        Ok(Step::Changed(symbols?))
+    }
+}
+
+impl Fetched {
+    /// Reads a symbol. What has the version that is known already is not read again.
+    pub(super) fn read(far: &Db, symbol: &Symbol, known: &FetchedRows) -> Result<Fetched, StoreError> {
+        let key = [Value::Text(symbol.as_str())];
+        let mut small: [Vec<Cells>; 4] = Default::default();
+        for (table, rows) in table::SMALL.iter().zip(&mut small) {
+            *rows = table.rows(far, &key)?;
+        }
+        let series = table::SERIES.rows(far, &key)?;
+        let mut directories = Vec::new();
+        for row in &series {
+            let Some(id) = row.get(SERIES_ID).and_then(Cell::int) else { continue };
+            if !is_known(&known.series, row, SERIES_ID, SERIES_VERSION) {
+                directories.push((id, table::BLOCKS.rows(far, &[Value::Int(id)])?));
+            }
+        }
+        let days = table::TRADE_DAYS.rows(far, &key)?;
+        let trades = changed_days(far, symbol, &days, known)?;
+        let rows = FetchedRows { series, days };
+        Ok(Fetched { symbol: symbol.clone(), small, rows, directories, trades })
+    }
+
+    /// What is there of a symbol that is to be forgotten.
+    pub(super) fn nothing(symbol: &Symbol, known: &FetchedRows) -> Fetched {
+        let trades =
+            known.days.iter().filter_map(|day| Some((day.get(DAY)?.text()?.into(), Vec::new()))).collect();
+        let rows = FetchedRows::default();
+        Fetched { symbol: symbol.clone(), small: Default::default(), rows, directories: Vec::new(), trades }
+    }
+
+    /// About what its rows take on the disk.
+    pub(super) fn row_bytes(&self) -> u64 {
+        let small: usize = self.small.iter().map(Vec::len).sum();
+        let blocks = |rows: &[Cells], column: usize| -> u64 {
+            let counts = rows.iter().filter_map(|row| row.get(column)?.int());
+            counts.filter_map(|count| u64::try_from(count).ok()).map(|count| count.saturating_add(1)).sum()
+        };
+        let rows =
+            small as u64 + blocks(&self.rows.series, SERIES_BLOCKS) + blocks(&self.rows.days, DAY_BLOCKS);
+        rows.saturating_mul(ROW_BYTES).saturating_add(SYMBOL_BYTES)
+    }
+}
+
+/// Whether a row with this id is known at the same version.
+fn is_known(known: &[Cells], row: &Cells, id: usize, version: usize) -> bool {
+    let same = |other: &&Cells| other.get(id) == row.get(id);
+    known.iter().find(same).is_some_and(|other| other.get(version) == row.get(version))
+}
+
+fn changed_days(
+    far: &Db,
+    symbol: &Symbol,
+    days: &[Cells],
+    known: &FetchedRows,
+) -> Result<BTreeMap<Box<str>, Vec<Cells>>, StoreError> {
+    let date = |day: &Cells| -> Option<Box<str>> { Some(day.get(DAY)?.text()?.into()) };
+    // A symbol has thousands of days, so they are found by their date.
+    let versions: BTreeMap<&Cell, &Cell> =
+        known.days.iter().filter_map(|day| Some((day.get(DAY)?, day.get(DAY_VERSION)?))).collect();
+    let is_known = |day: &&Cells| {
+        let version = day.get(DAY).and_then(|date| versions.get(date));
+        version.is_some() && version.copied() == day.get(DAY_VERSION)
+    };
+    let mut trades: BTreeMap<Box<str>, Vec<Cells>> =
+        days.iter().filter(|day| !is_known(day)).filter_map(date).map(|day| (day, Vec::new())).collect();
+    if trades.len() <= SINGLE_DAYS_MAX {
+        for (day, rows) in &mut trades {
+            let key = [Value::Text(symbol.as_str()), Value::Text(day)];
+            *rows = table::TRADE_BLOCKS_OF_DAY.rows(far, &key)?;
+        }
+    } else {
+        for row in table::TRADE_BLOCKS.rows(far, &[Value::Text(symbol.as_str())])? {
+            if let Some(rows) = date(&row).and_then(|day| trades.get_mut(&day)) {
+                rows.push(row);
+            }
+        }
+    }
+    // Days that are gone.
+    let there: BTreeSet<Box<str>> = days.iter().filter_map(date).collect();
+    let gone = known.days.iter().filter_map(date).filter(|day| !there.contains(day));
+    trades.extend(gone.map(|day| (day, Vec::new())));
+    Ok(trades)
+}
+
+/// A body by its id.
+pub(crate) type FoundBody = (i64, Box<[u8]>);
+
+/// Bodies by their ids, as many of them as are there. At most [`BODIES_MAX`].
+pub(crate) fn bodies(far: &Db, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
+    let ([few, some, many], [one, eight, all]) = match of {
+        BodyOf::Candles => ([1, 8, BODIES_MAX], [sql::BODIES_1, sql::BODIES_8, sql::BODIES_64]),
+        BodyOf::Trades => {
+            ([1, 8, BODIES_MAX], [sql::TRADE_BODIES_1, sql::TRADE_BODIES_8, sql::TRADE_BODIES_64])
+        }
+    };
+    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+    let (count, sql) = match ids.len() {
+        1 => (few, one),
+        2..=8 => (some, eight),
+        _ => (many, all),
+    };
+    let ids = ids.iter().chain(std::iter::repeat(last)).take(count);
+    let values: Vec<Value<'_>> = ids.map(|id| Value::Int(*id)).collect();
+    far.all(sql, values.as_slice(), |row| Ok((row.get(0)?, row.bytes(1)?.into())))
+}

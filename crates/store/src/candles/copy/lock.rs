@@ -1,0 +1,67 @@
+//! The directory of a cache belongs to one process.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use crate::StoreError;
+
+const FILE: &str = "cache.lock";
+
+/// The right to use a directory, held across processes. The system gives it up with the process, however that ends. The file stays:
+/// removing it would let two processes lock two files of one name.
+#[derive(Debug)]
+pub(super) struct DirectoryLock {
+    file: File,
+}
+
+impl DirectoryLock {
+    pub(super) fn take(dir: &Path) -> Result<DirectoryLock, StoreError> {
+        make_private(dir)?;
+        let path = dir.join(FILE);
+        let fail = |what| {
+            let path = path.clone();
+            move |source| StoreError::io(what, &path, source)
+        };
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
+        let mut file = options.open(&path).map_err(fail("open the lock file"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::CacheInUse { place: dir.into(), pid: pid(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
+        }
+        // The process id is for people; the lock does not depend on it.
+        let signed = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
+        signed.map_err(fail("write to the lock file"))?;
+        Ok(DirectoryLock { file })
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        self.file.set_len(0).ok();
+        // Closing is not enough while a process that is just being started has a copy of the file.
+        self.file.unlock().ok();
+    }
+}
+
+fn pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(20).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Creates a directory that only this user can look into. One that is there already stays as it is.
+pub(super) fn make_private(dir: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(|source| StoreError::io("create the directory", dir, source))
+}

@@ -1,0 +1,180 @@
+//! What questions leave to be done by the thread of the local copy.
+
+use std::collections::BTreeSet;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use market::Symbol;
+
+use super::file::BodyOf;
+
+/// Symbols that wait to be fetched. Beyond this the next question about one asks again.
+const SYMBOLS_MAX: usize = 4_096;
+/// Bytes of bodies that wait to be written.
+const BODY_BYTES_MAX: usize = 64 << 20;
+/// What is taken at once: a look at the database behind must not wait for long.
+const SYMBOLS_AT_ONCE: usize = 16;
+const BODIES_AT_ONCE: usize = 256;
+
+/// A body that was fetched for a question, to be kept for the next one.
+#[derive(Debug)]
+pub(super) struct FetchedBody {
+    pub(super) of: BodyOf,
+    pub(super) id: i64,
+    pub(super) bytes: Box<[u8]>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) bodies: Vec<FetchedBody>,
+    /// Symbols that do not look as they should.
+    pub(super) doubted: Vec<Symbol>,
+    /// The number of a file that is damaged.
+    pub(super) damaged: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// There is something to do.
+    wake: Condvar,
+    /// Something was done.
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    symbols: BTreeSet<Symbol>,
+    bodies: Vec<FetchedBody>,
+    body_bytes: usize,
+    doubted: BTreeSet<Symbol>,
+    damaged: Option<u64>,
+    look: bool,
+    has_ended: bool,
+    /// The last ticket that was given out, and the last one for which everything was done.
+    given: u64,
+    answered: u64,
+}
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Waiting)) {
+        let mut waiting = self.waiting();
+        add(&mut waiting);
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn want(&self, symbol: &Symbol) {
+        self.add(|waiting| {
+            if waiting.symbols.len() < SYMBOLS_MAX && !waiting.symbols.contains(symbol) {
+                waiting.symbols.insert(symbol.clone());
+            }
+        });
+    }
+
+    pub(super) fn keep(&self, bodies: impl Iterator<Item = FetchedBody>) {
+        self.add(|waiting| {
+            for body in bodies {
+                if waiting.body_bytes.saturating_add(body.bytes.len()) <= BODY_BYTES_MAX {
+                    waiting.body_bytes += body.bytes.len();
+                    waiting.bodies.push(body);
+                }
+            }
+        });
+    }
+
+    pub(super) fn doubt(&self, symbol: &Symbol) {
+        self.add(|waiting| {
+            waiting.doubted.insert(symbol.clone());
+        });
+    }
+
+    pub(super) fn damaged(&self, number: u64) {
+        self.add(|waiting| waiting.damaged = Some(number));
+    }
+
+    pub(super) fn look(&self) {
+        self.add(|waiting| waiting.look = true);
+    }
+
+    pub(super) fn end(&self) {
+        self.add(|waiting| waiting.has_ended = true);
+        self.done.notify_all();
+    }
+
+    /// What is to be done next, after a look at the database behind, which is due at some time even if nothing else is. `None` when it is all over.
+    pub(super) fn take(&self, due: Instant) -> Option<(Work, u64)> {
+        let mut waiting = self.waiting();
+        loop {
+            if waiting.has_ended {
+                return None;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if waiting.has_work() || left.is_zero() {
+                let given = waiting.given;
+                return Some((waiting.take(), given));
+            }
+            waiting = self.wake.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Says that what was taken with a ticket is done. Those who wait for all of it go on when there is no more.
+    pub(super) fn answer(&self, ticket: u64) {
+        let mut waiting = self.waiting();
+        if !waiting.has_work() {
+            waiting.answered = waiting.answered.max(ticket);
+        }
+        drop(waiting);
+        self.done.notify_all();
+    }
+
+    /// Nothing can be fetched now: the next question asks again.
+    pub(super) fn give_up(&self) {
+        self.waiting().symbols.clear();
+    }
+
+    /// Waits until everything is done that waits now, and the database behind has been looked at.
+    pub(super) fn settle(&self) {
+        let mut waiting = self.waiting();
+        waiting.given += 1;
+        waiting.look = true;
+        let ticket = waiting.given;
+        self.wake.notify_one();
+        while waiting.answered < ticket && !waiting.has_ended {
+            waiting = self.done.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn symbols_waiting(&self) -> u64 {
+        self.waiting().symbols.len() as u64
+    }
+}
+
+impl Waiting {
+    fn has_work(&self) -> bool {
+        self.look
+            || self.damaged.is_some()
+            || !self.symbols.is_empty()
+            || !self.bodies.is_empty()
+            || !self.doubted.is_empty()
+    }
+
+    fn take(&mut self) -> Work {
+        self.look = false;
+        let mut symbols = Vec::with_capacity(self.symbols.len().min(SYMBOLS_AT_ONCE));
+        while symbols.len() < SYMBOLS_AT_ONCE
+            && let Some(symbol) = self.symbols.pop_first()
+        {
+            symbols.push(symbol);
+        }
+        let bodies: Vec<FetchedBody> = self.bodies.drain(..self.bodies.len().min(BODIES_AT_ONCE)).collect();
+        self.body_bytes -= bodies.iter().map(|body| body.bytes.len()).sum::<usize>().min(self.body_bytes);
+        let doubted = std::mem::take(&mut self.doubted).into_iter().collect();
+        Work { symbols, bodies, doubted, damaged: self.damaged.take() }
+    }
+}

@@ -1,0 +1,123 @@
+//! Statements of the local copy: what the database behind says, what is fetched of a symbol, and what the local file keeps beside the
+//! ordinary tables. See `sql.rs` of the candles for the dialect.
+
+use crate::engine::statements::statements;
+
+macro_rules! ids_64 {
+    () => {
+        "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, \
+         $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, \
+         $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64)"
+    };
+}
+
+statements! {
+    for &crate::candles::copy::schema_for_tests();
+
+    // Of the database behind.
+    // As many ids as there are placeholders; a shorter list repeats its last one.
+    BODIES_1: "fetch blocks", "select id, body from block_body where id = $1";
+    BODIES_8: "fetch blocks", "select id, body from block_body where id in ($1, $2, $3, $4, $5, $6, $7, $8)";
+    BODIES_64: "fetch blocks", concat!("select id, body from block_body where id in ", ids_64!());
+    TRADE_BODIES_1: "fetch blocks of trades", "select id, body from trade_body where id = $1";
+    TRADE_BODIES_8: "fetch blocks of trades",
+        "select id, body from trade_body where id in ($1, $2, $3, $4, $5, $6, $7, $8)";
+    TRADE_BODIES_64: "fetch blocks of trades", concat!("select id, body from trade_body where id in ", ids_64!());
+
+    // Of the local file.
+    ORIGIN: "read whose copy this is", "select identity, stamp from sealed_origin where place = 0";
+    PUT_ORIGIN: "write whose copy this is",
+        "insert into origin (place, identity, stamp) values (0, $1, $2) \
+         on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
+    SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
+    HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
+    IS_CURRENT: "look for a copied symbol", "select is_current from sealed_held where symbol = $1";
+    PUT_HELD: "note a copied symbol",
+        "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \
+         on conflict (symbol) do update set is_current = excluded.is_current, row_bytes = excluded.row_bytes, \
+         body_bytes = excluded.body_bytes";
+    OUTDATE: "note that a symbol has changed", "update held set is_current = 0 where symbol = $1";
+    PUT_SIZE: "note what a symbol takes", "update held set body_bytes = $1 where symbol = $2";
+    FORGET: "forget a symbol", "delete from held where symbol = $1";
+    MISSING_BODIES: "look for blocks to fetch",
+        "select b.body_id, b.row_count, b.byte_count from block_index b left join block_body y on y.id = b.body_id \
+         where b.series_id = (select s.series_id from block_index s where s.body_id = $1) and b.first_at <= $2 \
+         and y.id is null order by b.first_at desc limit $3";
+    HAS_BODY: "look for a block", "select 1 from block_body where id = $1";
+    HAS_TRADE_BODY: "look for a block of trades", "select 1 from trade_body where id = $1";
+    SYMBOL_OF_BLOCK: "look for a block",
+        "select s.symbol from block_index b join series s on s.id = b.series_id where b.body_id = $1";
+    SYMBOL_OF_TRADE_BLOCK: "look for a block of trades", "select symbol from trade_index where body_id = $1";
+    KEEP_BODY: "keep a block", "insert into block_body (id, body) values ($1, $2) on conflict (id) do nothing";
+    KEEP_TRADE_BODY: "keep a block of trades",
+        "insert into trade_body (id, body) values ($1, $2) on conflict (id) do nothing";
+    DROP_BODY: "forget a block", "delete from block_body where id = $1 returning length(body)";
+    DROP_TRADE_BODY: "forget a block of trades", "delete from trade_body where id = $1 returning length(body)";
+
+    // Tables with rows of a symbol. Those of the key come first.
+    SECURITY: "fetch a security",
+        "select symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
+         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
+         series_count, action_count, trade_day_count from sealed_security where symbol = $1";
+    ADD_SECURITY: "keep a security",
+        "insert into security (symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, \
+         decimals, total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
+         series_count, action_count, trade_day_count) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         $14, $15, $16, $17, $18, $19, $20, $21, $22)";
+    DROP_SECURITY: "forget a security", "delete from security where symbol = $1";
+
+    SERIES: "fetch the series of a symbol",
+        "select id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version \
+         from sealed_series where symbol = $1";
+    ADD_SERIES: "keep a series",
+        "insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    DROP_SERIES: "forget a series", "delete from series where id = $1";
+
+    BLOCKS: "fetch the blocks of a series",
+        "select series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at \
+         from sealed_block_index where series_id = $1";
+    ADD_BLOCK: "keep the entry of a block",
+        "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    DROP_BLOCK: "forget the entry of a block", "delete from block_index where series_id = $1 and first_at = $2";
+
+    ACTIONS: "fetch corporate actions",
+        "select symbol, ex_date, cash, split, bonus, rights, rights_price, pay_date from sealed_corporate_action \
+         where symbol = $1";
+    ADD_ACTION: "keep a corporate action",
+        "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price, pay_date) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    DROP_ACTION: "forget a corporate action",
+        "delete from corporate_action where symbol = $1 and ex_date = $2 and cash = $3 and split = $4 and bonus = $5 \
+         and rights = $6 and rights_price = $7";
+
+    FACTORS: "fetch adjustment factors", "select symbol, factors from sealed_adjustment where symbol = $1";
+    ADD_FACTORS: "keep adjustment factors", "insert into adjustment (symbol, factors) values ($1, $2)";
+    DROP_FACTORS: "forget adjustment factors", "delete from adjustment where symbol = $1";
+
+    MARGIN: "fetch margin factors", "select symbol, im, mm, fm from sealed_margin where symbol = $1";
+    ADD_MARGIN: "keep margin factors", "insert into margin (symbol, im, mm, fm) values ($1, $2, $3, $4)";
+    DROP_MARGIN: "forget margin factors", "delete from margin where symbol = $1";
+
+    TRADE_DAYS: "fetch the days with trades",
+        "select symbol, day, row_count, block_count, byte_count, first_at, last_at, version, next_day, large_percent, \
+         medium_percent, large_from, medium_from from sealed_trade_day where symbol = $1";
+    ADD_TRADE_DAY: "keep a day with trades",
+        "insert into trade_day (symbol, day, row_count, block_count, byte_count, first_at, last_at, version, next_day, \
+         large_percent, medium_percent, large_from, medium_from) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    DROP_TRADE_DAY: "forget a day with trades", "delete from trade_day where symbol = $1 and day = $2";
+
+    TRADE_BLOCKS: "fetch the blocks of trades",
+        "select symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail from sealed_trade_index \
+         where symbol = $1";
+    TRADE_BLOCKS_OF_DAY: "fetch the blocks of a day",
+        "select symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail from sealed_trade_index \
+         where symbol = $1 and day = $2";
+    ADD_TRADE_BLOCK: "keep the entry of a block of trades",
+        "insert into trade_index (symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    DROP_TRADE_BLOCK: "forget the entry of a block of trades",
+        "delete from trade_index where symbol = $1 and day = $2 and place = $3";
+}

@@ -1,0 +1,190 @@
+//! Rows on their way from one database to the other, whatever is in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sql;
+use crate::StoreError;
+use crate::engine::{Db, Fault, Row, Sql, ToValue, Value};
+
+/// A value of a row that outlives its statement.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cell {
+    Null,
+    Int(i64),
+    Text(Box<str>),
+    Blob(Box<[u8]>),
+}
+
+impl Cell {
+    fn of(value: Value<'_>) -> Cell {
+        match value {
+            Value::Null => Cell::Null,
+            Value::Int(number) => Cell::Int(number),
+            Value::Text(text) => Cell::Text(text.into()),
+            Value::Blob(bytes) => Cell::Blob(bytes.into()),
+        }
+    }
+
+    pub(super) fn int(&self) -> Option<i64> {
+        match self {
+            Cell::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl ToValue for Cell {
+    fn to_value(&self) -> Value<'_> {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Int(number) => Value::Int(*number),
+            Cell::Text(text) => Value::Text(text),
+            Cell::Blob(bytes) => Value::Blob(bytes),
+        }
+    }
+}
+
+pub(super) type Cells = Vec<Cell>;
+
+/// A table of which rows are copied, and how they are read, added and removed. Both databases read it by the same statement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table {
+    pub(super) read: Sql,
+    add: Sql,
+    remove: Sql,
+    columns: usize,
+    /// How many of the first columns are its key.
+    keys: usize,
+    /// The column with the id of a body, if rows have one.
+    body: Option<usize>,
+}
+
+pub(super) const SECURITY: Table = Table {
+    read: sql::SECURITY,
+    add: sql::ADD_SECURITY,
+    remove: sql::DROP_SECURITY,
+    columns: 22,
+    keys: 1,
+    body: None,
+};
+pub(super) const ACTIONS: Table = Table {
+    read: sql::ACTIONS,
+    add: sql::ADD_ACTION,
+    remove: sql::DROP_ACTION,
+    columns: 8,
+    keys: 7,
+    body: None,
+};
+pub(super) const FACTORS: Table = Table {
+    read: sql::FACTORS,
+    add: sql::ADD_FACTORS,
+    remove: sql::DROP_FACTORS,
+    columns: 2,
+    keys: 1,
+    body: None,
+};
+pub(super) const MARGIN: Table = Table {
+    read: sql::MARGIN,
+    add: sql::ADD_MARGIN,
+    remove: sql::DROP_MARGIN,
+    columns: 4,
+    keys: 1,
+    body: None,
+};
+pub(super) const SERIES: Table = Table {
+    read: sql::SERIES,
+    add: sql::ADD_SERIES,
+    remove: sql::DROP_SERIES,
+    columns: 10,
+    keys: 1,
+    body: None,
+};
+pub(super) const BLOCKS: Table = Table {
+    read: sql::BLOCKS,
+    add: sql::ADD_BLOCK,
+    remove: sql::DROP_BLOCK,
+    columns: 8,
+    keys: 2,
+    body: Some(5),
+};
+pub(super) const TRADE_DAYS: Table = Table {
+    read: sql::TRADE_DAYS,
+    add: sql::ADD_TRADE_DAY,
+    remove: sql::DROP_TRADE_DAY,
+    columns: 13,
+    keys: 2,
+    body: None,
+};
+pub(super) const TRADE_BLOCKS: Table = Table {
+    read: sql::TRADE_BLOCKS,
+    add: sql::ADD_TRADE_BLOCK,
+    remove: sql::DROP_TRADE_BLOCK,
+    columns: 9,
+    keys: 3,
+    body: Some(7),
+};
+/// The same, of one day.
+pub(super) const TRADE_BLOCKS_OF_DAY: Table = Table { read: sql::TRADE_BLOCKS_OF_DAY, ..TRADE_BLOCKS };
+
+/// Tables that a symbol has few rows in, each of them read at once.
+pub(super) const SMALL: [Table; 4] = [SECURITY, ACTIONS, FACTORS, MARGIN];
+/// Where a series has its id and its version.
+pub(super) const SERIES_ID: usize = 0;
+pub(super) const SERIES_BLOCKS: usize = 5;
+pub(super) const SERIES_VERSION: usize = 9;
+/// Where a day has its date and its version.
+pub(super) const DAY: usize = 1;
+pub(super) const DAY_BLOCKS: usize = 3;
+pub(super) const DAY_VERSION: usize = 7;
+
+impl Table {
+    /// The rows with a key that begins like this.
+    pub(super) fn rows(&self, db: &Db, key: &[Value<'_>]) -> Result<Vec<Cells>, StoreError> {
+        db.all(self.read, key, |row| cells(row, self.columns))
+    }
+
+    /// Puts rows in the place of others, which changes only those that differ. Answers the bodies that no row has any more.
+    pub(super) fn replace(&self, db: &Db, old: Vec<Cells>, new: &[Cells]) -> Result<Vec<i64>, StoreError> {
+        let mut gone: BTreeMap<Vec<Cell>, Cells> =
+            old.into_iter().map(|row| (row.iter().take(self.keys).cloned().collect(), row)).collect();
+        let mut came = Vec::new();
+        for row in new {
+            let key: Vec<Cell> = row.iter().take(self.keys).cloned().collect();
+            match gone.remove(&key) {
+                Some(same) if same == *row => {}
+                Some(other) => {
+                    gone.insert(key, other);
+                    came.push(row);
+                }
+                None => came.push(row),
+            }
+        }
+        for key in gone.keys() {
+            let key: Vec<Value<'_>> = key.iter().map(ToValue::to_value).collect();
+            db.run(self.remove, key.as_slice())?;
+        }
+        for row in &came {
+            let values: Vec<Value<'_>> = row.iter().map(ToValue::to_value).collect();
+            db.run(self.add, values.as_slice())?;
+        }
+        // An entry may have changed around its body.
+        let kept: BTreeSet<i64> = came.into_iter().filter_map(|row| self.body_of(row)).collect();
+        let bodies = gone.values().filter_map(|row| self.body_of(row));
+        Ok(bodies.filter(|body| !kept.contains(body)).collect())
+    }
+
+    fn body_of(&self, row: &Cells) -> Option<i64> {
+        self.body.and_then(|column| row.get(column)?.int())
+    }
+}
+
+fn cells(row: &Row<'_>, columns: usize) -> Result<Cells, Fault> {
+    (0..columns).map(|column| Ok(Cell::of(row.value(column)?))).collect()
+}

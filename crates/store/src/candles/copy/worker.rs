@@ -1,0 +1,275 @@
+//! The thread that fills the local copy and keeps it up to date. It is the only one that writes to the file, so that no request waits for
+//! the disk of the copy.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use market::Symbol;
+
+use super::fetch::{Fetched, Origin, Step};
+use super::file::{LocalFile, Size};
+use super::held::Mark;
+use super::queue::{FetchedBody, Work};
+use super::{POLL, Shared};
+use crate::StoreError;
+use crate::engine::Db;
+
+/// After a file could not be made, another one is tried so much later.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// Symbols that are forgotten in one commit.
+const FORGOTTEN_AT_ONCE: usize = 32;
+/// From this size on the log is brought into the file by force.
+const LOG_BYTES: u64 = 32 << 20;
+
+pub(super) struct Worker {
+    shared: Arc<Shared>,
+    far: Db,
+    /// None as long as none can be made, as on a full disk. Everything is then asked of the database behind.
+    file: Option<LocalFile>,
+    origin: Origin,
+    marks: u64,
+    /// When a file was last made, or could not be.
+    tried: Instant,
+}
+
+/// Which of the two databases failed.
+enum Trouble {
+    Far(StoreError),
+    File(StoreError),
+}
+
+impl Worker {
+    /// Opens the file that is there, if it is a copy of this database, and otherwise begins a new one. Both are up to date afterwards.
+    pub(super) fn open(shared: Arc<Shared>, far: Db) -> Result<Worker, StoreError> {
+        let now = Origin::read(&far)?;
+        let number = LocalFile::newest(&shared.dir)?.unwrap_or_default();
+        let found = LocalFile::open(&shared.dir, number).and_then(|file| {
+            let (origin, held) = (file.origin()?, file.held()?);
+            Ok((file, origin, held))
+        });
+        let (file, origin) = match found {
+            Ok((file, origin, held)) if origin.identity == now.identity => {
+                shared.held.load(held, Mark(1));
+                shared.number.store(number, Ordering::Release);
+                (file, origin)
+            }
+            // Whatever is wrong with it, the database behind has it all.
+            _ => {
+                let number = number.saturating_add(1);
+                let file = LocalFile::create(&shared.dir, number, &now)?;
+                shared.number.store(number, Ordering::Release);
+                (file, now)
+            }
+        };
+        shared.version.store(origin.version, Ordering::Release);
+        let mut worker = Worker { shared, far, file: Some(file), origin, marks: 1, tried: Instant::now() };
+        match worker.follow(&[]) {
+            Ok(()) => Ok(worker),
+            Err(Trouble::Far(error)) => Err(error),
+            Err(Trouble::File(_)) => {
+                let origin = worker.origin.clone();
+                worker.begin_anew(origin)?;
+                Ok(worker)
+            }
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while let Some((work, ticket)) = self.shared.queue.take(Instant::now() + POLL) {
+            self.shared.turn.fetch_add(1, Ordering::Relaxed);
+            if let Err(trouble) = self.turn(&work) {
+                self.note(trouble);
+            }
+            self.shared.queue.answer(ticket);
+        }
+    }
+
+    fn turn(&mut self, work: &Work) -> Result<(), Trouble> {
+        if work.damaged == Some(self.shared.number.load(Ordering::Acquire)) {
+            self.begin_anew(self.origin.clone()).map_err(Trouble::File)?;
+        }
+        if self.file.is_none() && self.tried.elapsed() >= TRY_AGAIN {
+            self.begin_anew(self.origin.clone()).map_err(Trouble::File)?;
+        }
+        self.forget(&work.doubted)?;
+        self.follow(&work.symbols)?;
+        self.keep(&work.bodies)?;
+        self.make_room(0, &BTreeSet::new())?;
+        self.file.as_ref().map_or(Ok(()), LocalFile::fold_in_log_if_long).map_err(Trouble::File)
+    }
+
+    fn note(&mut self, trouble: Trouble) {
+        match trouble {
+            Trouble::Far(error) => {
+                self.shared.is_reachable.store(false, Ordering::Release);
+                self.shared.fail(&error);
+                self.shared.queue.give_up();
+            }
+            Trouble::File(error) => {
+                self.shared.fail(&error);
+                if let Err(error) = self.begin_anew(self.origin.clone()) {
+                    self.shared.fail(&error);
+                }
+            }
+        }
+    }
+
+    /// Brings the copy to the present state of the database behind, and some symbols into it.
+    fn follow(&mut self, symbols: &[Symbol]) -> Result<(), Trouble> {
+        if symbols.is_empty() && Origin::read(&self.far).map_err(Trouble::Far)? == self.origin {
+            self.shared.reach();
+            return Ok(());
+        }
+        let mut known = Vec::with_capacity(symbols.len());
+        for symbol in symbols.iter().filter(|_| self.file.is_some()) {
+            let file = self.file.as_ref().map(|file| file.known(symbol));
+            known.push((symbol, file.transpose().map_err(Trouble::File)?.unwrap_or_default()));
+        }
+        self.far.begin_read().map_err(Trouble::Far)?;
+        let read = (|| {
+            let now = Origin::read(&self.far)?;
+            let step = match now == self.origin {
+                true => Step::Changed(Vec::new()),
+                false => self.origin.step(&self.far, &now)?,
+            };
+            let mut fetched = Vec::with_capacity(known.len());
+            if step != Step::Apart {
+                for (symbol, known) in &known {
+                    fetched.push(Fetched::read(&self.far, symbol, known)?);
+                }
+            }
+            Ok((now, step, fetched))
+        })();
+        // Nothing was written. If it fails, so does the next one, which says why.
+        self.far.commit().ok();
+        let (now, step, fetched) = read.map_err(Trouble::Far)?;
+        self.shared.reach();
+        let Step::Changed(touched) = step else {
+            return self.begin_anew(now).map_err(Trouble::File);
+        };
+        let Some(file) = &self.file else {
+            self.shared.version.store(now.version, Ordering::Release);
+            self.origin = now;
+            return Ok(());
+        };
+        // In memory first: whoever asks for one of these from now on is answered by the database behind.
+        let outdated = self.shared.held.outdate(touched);
+        let written = file.change(|| {
+            outdated.iter().try_for_each(|symbol| file.outdate(symbol))?;
+            let mut sizes = Vec::with_capacity(fetched.len());
+            for (fetched, (symbol, known)) in fetched.iter().zip(&known) {
+                let bodies = self.shared.held.size(symbol).unwrap_or_default().bodies;
+                sizes.push(file.put(fetched, known, bodies)?);
+            }
+            file.put_origin(&now)?;
+            Ok(sizes)
+        });
+        let sizes = written.map_err(Trouble::File)?;
+        self.shared.version.store(now.version, Ordering::Release);
+        let turn = self.shared.turn.load(Ordering::Relaxed);
+        for (fetched, size) in fetched.iter().zip(sizes) {
+            self.marks += 1;
+            let state = (Mark(self.marks), now.version);
+            if !self.shared.held.put(&fetched.symbol, state, size, turn) {
+                self.shared.queue.want(&fetched.symbol);
+            }
+        }
+        self.origin = now;
+        Ok(())
+    }
+
+    /// Keeps bodies of symbols that are here.
+    fn keep(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
+        let Some(file) = self.file.as_ref().filter(|_| !bodies.is_empty()) else { return Ok(()) };
+        let mut kept: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
+        for body in bodies {
+            let symbol = file.symbol_of(body.of, body.id).map_err(Trouble::File)?;
+            kept.extend(
+                symbol.filter(|symbol| self.shared.held.size(symbol).is_some()).map(|symbol| (symbol, body)),
+            );
+        }
+        let bytes = kept.iter().map(|(_, body)| body.bytes.len() as u64).sum();
+        let symbols: BTreeSet<Symbol> = kept.iter().map(|(symbol, _)| symbol.clone()).collect();
+        if !self.make_room(bytes, &symbols)? {
+            // More than the whole copy may have: the next question fetches them again.
+            return Ok(());
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        let sizes = file.change(|| {
+            let mut sizes: Vec<(Symbol, Size)> = Vec::with_capacity(symbols.len());
+            for symbol in symbols {
+                let mut size = self.shared.held.size(&symbol).unwrap_or_default();
+                for (_, body) in kept.iter().filter(|(of, _)| *of == symbol) {
+                    if file.keep(body.of, body.id, &body.bytes)? {
+                        size.bodies = size.bodies.saturating_add(body.bytes.len() as u64);
+                    }
+                }
+                file.put_size(&symbol, size)?;
+                sizes.push((symbol, size));
+            }
+            Ok(sizes)
+        });
+        for (symbol, size) in sizes.map_err(Trouble::File)? {
+            self.shared.held.put_size(&symbol, size);
+        }
+        Ok(())
+    }
+
+    /// Forgets symbols that were not asked for longest until there is room for so many bytes. Whether there is.
+    fn make_room(&mut self, bytes: u64, but_not: &BTreeSet<Symbol>) -> Result<bool, Trouble> {
+        let max = self.shared.bytes_max;
+        let taken = self.shared.held.sum().bytes.saturating_add(bytes);
+        if taken <= max {
+            return Ok(true);
+        }
+        // A little more at once, so that not every question that follows has to make room.
+        let excess = (taken - max).saturating_add(max / 16);
+        let oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
+        self.forget(&oldest)?;
+        self.shared.evicted.fetch_add(oldest.len() as u64, Ordering::Relaxed);
+        Ok(self.shared.held.sum().bytes.saturating_add(bytes) <= max)
+    }
+
+    fn forget(&mut self, symbols: &[Symbol]) -> Result<(), Trouble> {
+        let Some(file) = &self.file else { return Ok(()) };
+        for symbols in symbols.chunks(FORGOTTEN_AT_ONCE) {
+            self.shared.held.forget(symbols);
+            let forgotten = file.change(|| symbols.iter().try_for_each(|symbol| file.forget(symbol)));
+            forgotten.map_err(Trouble::File)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the file up and begins with an empty one, as a copy of this state.
+    fn begin_anew(&mut self, origin: Origin) -> Result<(), StoreError> {
+        self.tried = Instant::now();
+        self.shared.held.load(Vec::new(), Mark(0));
+        self.shared.begun_anew.fetch_add(1, Ordering::Relaxed);
+        let number = self.shared.number.load(Ordering::Acquire).saturating_add(1);
+        // Closed before it is removed.
+        self.file = None;
+        self.origin = origin;
+        let made = LocalFile::create(&self.shared.dir, number, &self.origin);
+        // What was seen before may be of a state that is no more.
+        self.shared.seen.store(0, Ordering::Release);
+        // Readers of the old file let go of it either way.
+        self.shared.number.store(number, Ordering::Release);
+        self.shared.version.store(self.origin.version, Ordering::Release);
+        self.file = Some(made?);
+        Ok(())
+    }
+}
+
+impl LocalFile {
+    fn fold_in_log_if_long(&self) -> Result<(), StoreError> {
+        let mut log: PathBuf = self.path().to_owned();
+        log.as_mut_os_string().push("-wal");
+        match std::fs::metadata(log) {
+            Ok(file) if file.len() > LOG_BYTES => self.fold_in_log(),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Bodies of blocks that were replaced. On a database of several servers they stay for a while: a server that reads the state before, out of
+//! its local copy, fetches bodies by their ids. With SQLite a snapshot has them as long as it lives, so they go at once.
+
+use crate::StoreError;
+use crate::candles::nodes_sql as sql;
+use crate::engine::{Db, Value};
+
+/// For how long they stay. No request takes as long.
+const KEPT_US: i64 = 600_000_000;
+/// How many are removed at once.
+const AT_ONCE: i64 = 1_000;
+
+/// The kinds of bodies, with the statement that removes one.
+const KINDS: [(i64, crate::engine::Sql); 2] = [(0, sql::DROP_BODY), (1, sql::DROP_TRADE_BODY)];
+
+/// Removes some of those that were replaced long ago, in the transaction that is open. Whether there may be more.
+pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
+    sweep_older(db, KEPT_US)
+}
+
+/// Removes all of them: for a move, when nobody else uses the database.
+pub(crate) fn sweep_all(db: &Db) -> Result<(), StoreError> {
+    // Of this very instant, too.
+    while sweep_older(db, -KEPT_US)? {}
+    Ok(())
+}
+
+fn sweep_older(db: &Db, age_us: i64) -> Result<bool, StoreError> {
+    let mut has_more = false;
+    for (kind, drop) in KINDS {
+        let ids: Vec<i64> = db.all(sql::RETIRED, (kind, age_us, AT_ONCE), |row| row.get(0))?;
+        has_more |= ids.len() as i64 == AT_ONCE;
+        let bodies: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(*id)]).collect();
+        db.run_all(drop, bodies.iter().map(<[Value<'_>; 1]>::as_slice))?;
+        let rows: Vec<[Value<'_>; 2]> = ids.iter().map(|id| [Value::Int(kind), Value::Int(*id)]).collect();
+        db.run_all(sql::FORGET_RETIRED, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+    }
+    Ok(has_more)
+}
+
+#[cfg(test)]
+mod tests {
+    use market::Timestamp;
+
+    use super::*;
+    use crate::candles::copy::SHARED_FOR_TESTS;
+    use crate::engine::{Role, Sql};
+    use crate::{Access, Store};
+
+    #[test]
+    fn bodies_that_were_replaced_go_after_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
+        let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
+        db.script("prepare for nodes", SHARED_FOR_TESTS).unwrap();
+        db.script(
+            "retire some",
+            "insert into block_body values (1, x'01'), (2, x'02'), (3, x'03');
+             insert into trade_body values (2, x'02'), (3, x'03');
+             insert into retired_body values (0, 1, 0), (1, 2, 0),
+                (0, 3, cast(unixepoch('subsec') * 1000000 as bigint)), (1, 3, cast(unixepoch('subsec') * 1000000 as bigint));",
+        )
+        .unwrap();
+        let left = || {
+            let all = "select 0, id from block_body union all select 1, id from trade_body order by 1, 2";
+            db.all(Sql::new("look", all), [], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?))).unwrap()
+        };
+        assert!(!sweep(&db).unwrap());
+        assert_eq!(left(), [(0, 2), (0, 3), (1, 3)]);
+        sweep_all(&db).unwrap();
+        assert_eq!(left(), [(0, 2)]);
+        let retired = Sql::new("look", "select count(*) from retired_body");
+        assert_eq!(db.one(retired, [], |row| row.get::<i64>(0)).unwrap(), 0);
+    }
+}
