@@ -126,10 +126,11 @@ TRY ?=
 dist-try:
 	python3 packaging/dist/try.py $(TRY)
 
-# The packing, with a small stand-in for the executable. The units of systemd, as far as systemd itself can tell; a machine without it
+# The packing, with a small stand-in for the executable. The files for several nodes. The units of systemd, as far as systemd itself can tell; a machine without it
 # cannot, and says so.
 packaging: setup
 	python3 packaging/dist/test_pack.py
+	python3 packaging/nodes/test_nodes.py
 	@if command -v systemd-analyze >/dev/null; then packaging/check.sh; \
 	else echo "packaging: NOT CHECKED: no systemd-analyze on this machine" >&2; fi
 

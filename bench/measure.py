@@ -29,7 +29,9 @@ class Import:
     """One `chandler import`, measured."""
 
     def __init__(self, chandler, store, *files):
-        command = [chandler, "--store", f"sqlite:{store}", "--clock", CLOCK, "import", *files]
+        # A plain folder is one of SQLite.
+        place = store if ":" in store else f"sqlite:{store}"
+        command = [chandler, "--store", place, "--clock", CLOCK, "import", *files]
         began = time.time()
         self.anonymous = 0
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

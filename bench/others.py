@@ -3,13 +3,12 @@
 
   python others.py DATA WORK     prints a table: bytes a candle, candles loaded a second, p50 of Q1 to Q4 in milliseconds
 
-`bench/run.sh others` has what it needs. PostgreSQL is a cluster of its own in WORK, without fsync, on a socket there; its programs are
-Debian's newest, or those in PG_BIN. Answers are compared with the Parquet files before anything is timed.
+`bench/run.sh others` has what it needs. PostgreSQL is a cluster of its own in WORK, without fsync, on a socket there (`cluster.py`).
+Answers are compared with the Parquet files before anything is timed.
 """
 import glob
 import os
 import shutil
-import subprocess
 import sys
 import time
 
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from cluster import USER, Cluster
 from peers import BUCKET, COUNT, KIND, NAMES, QUESTIONS, RUNS, Files, check, choices, fold
 
 PRICES = ("open", "high", "low", "close", "turnover")
@@ -77,20 +77,8 @@ class Arctic:
 class Postgres:
     """Rows with the primary key of symbol and time, as one would begin."""
 
-    def __init__(self, data, work):
-        self.programs = os.environ.get("PG_BIN") or max(glob.glob("/usr/lib/postgresql/*/bin"), default="")
-        self.folder = os.path.abspath(f"{work}/postgres")
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.makedirs(f"{self.folder}/socket")
-        # It refuses to run as root.
-        self.user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-        if self.user:
-            shutil.chown(self.folder, "postgres")
-            shutil.chown(f"{self.folder}/socket", "postgres")
-        self.run("initdb", "-D", f"{self.folder}/data", "-U", "bench", "-A", "trust", "--no-sync")
-        options = f"-k {self.folder}/socket -c listen_addresses= -c fsync=off -c shared_buffers=1GB -c max_wal_size=4GB"
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/data/log", "-o", options, "start")
-        self.db = psycopg.connect(host=f"{self.folder}/socket", user="bench", dbname="postgres", autocommit=True)
+    def __init__(self, data, cluster):
+        self.db = psycopg.connect(host=cluster.folder, port=cluster.port, user=USER, dbname="postgres", autocommit=True)
         self.name = f"PostgreSQL {self.db.info.server_version // 10000} rows"
         self.load(data)
 
@@ -120,23 +108,6 @@ class Postgres:
         columns = [np.array(column)[::-1] for column in zip(*rows)]
         return fold(columns, BUCKET[question]) if question in BUCKET else columns
 
-    def run(self, program, *arguments):
-        said([*self.user, f"{self.programs}/{program}", *arguments])
-
-    def close(self):
-        self.db.close()
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-m", "fast", "stop")
-
-
-def said(command):
-    # The server keeps what it inherits: a pipe would never end.
-    with open(os.devnull) as nothing:
-        if command[-1] == "start":
-            subprocess.run(command, stdin=nothing, stdout=subprocess.DEVNULL, check=True)
-            return ""
-        return subprocess.run(command, stdin=nothing, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
 def timed(peers, data):
     """The best p50 of the runs, in milliseconds, by peer and question."""
     random = np.random.default_rng(42)
@@ -162,12 +133,10 @@ def timed(peers, data):
 def main():
     data, work = sys.argv[1:3]
     os.makedirs(work, exist_ok=True)
-    postgres = Postgres(data, work)
-    try:
-        peers = (Arctic(data, work), postgres)
+    with Cluster(f"{work}/postgres", durable=False) as cluster:
+        peers = (Arctic(data, work), Postgres(data, cluster))
         best = timed(peers, data)
-    finally:
-        postgres.close()
+        peers[1].db.close()
     print("| 1000 candles, p50 ms, columns in Python | candles | bytes a candle | million loaded a second | Q1: 1m | Q2: daily | Q3: 60m | Q4: weekly |")
     print("|---|---|---|---|---|---|---|---|")
     for peer in peers:

@@ -3,7 +3,9 @@
 # `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
 # other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is
 # about watchlists and the list of securities, `bench/run.sh trades` about single trades. `bench/run.sh build` is a build from nothing, and
-# what it is made of. `bench/run.sh others` asks ArcticDB and PostgreSQL what `make bench` asks DuckDB, and needs PostgreSQL installed.
+# what it is made of. `bench/run.sh others` asks ArcticDB and PostgreSQL what `make bench` asks DuckDB, and needs PostgreSQL installed, as do
+# `bench/run.sh postgres [PART…]`, nodes on PostgreSQL beside one server on SQLite, and `bench/run.sh catalogue`, tables of the size of docs/scaling.md.
+# `BEFORE=exe AFTER=exe bench/run.sh before` compares two executables on SQLite.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = build ]; then
@@ -38,7 +40,15 @@ if [ "${1-}" = lists ]; then
     cargo build --release --locked -p chandler -p bench >&2
     exec target/release/bench lists target/release/chandler target/bench
 fi
-symbols=${SYMBOLS:-500}
+if [ "${1-}" = catalogue ]; then
+    shift
+    mkdir -p target/bench
+    exec python3 bench/catalogue.py target/bench/catalogue "$@"
+fi
+case "${1-}" in
+postgres | before) symbols=${SYMBOLS:-100} ;;
+*) symbols=${SYMBOLS:-500} ;;
+esac
 daily=$((symbols * 4))
 work=target/bench
 data=$work/data-$symbols
@@ -50,7 +60,11 @@ fi
 if ! "$python" -c 'import duckdb, numpy, pyarrow' 2>/dev/null; then
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check numpy pyarrow duckdb
 fi
-if [ "${1-}" != others ]; then
+if [ "${1-}" = before ]; then
+    # Both executables are there already.
+    : "${BEFORE:?names the executable before}" "${AFTER:?names the executable after}"
+    cargo build --release --locked -p bench >&2
+elif [ "${1-}" != others ]; then
     cargo build --release --locked -p chandler -p bench >&2
 elif ! "$python" -c 'import arcticdb, psycopg' 2>/dev/null; then
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check arcticdb 'psycopg[binary]'
@@ -63,7 +77,12 @@ if [ ! -e "$data/made" ]; then
     "$python" bench/prepare.py "$data" --symbols "$symbols" --daily-symbols "$daily" >&2
     touch "$data/made"
 fi
-if [ "${1-}" = others ]; then
-    exec "$python" bench/others.py "$data" "$work/others"
-fi
+case "${1-}" in
+others) exec "$python" bench/others.py "$data" "$work/others" ;;
+before) exec "$python" bench/before.py "$BEFORE" "$AFTER" target/release/bench "$data" "$work/before" ;;
+postgres)
+    shift
+    exec "$python" bench/postgres.py target/release/chandler target/release/bench "$data" "$work/postgres" "$@"
+    ;;
+esac
 exec "$python" bench/measure.py target/release/chandler target/release/bench "$data" "$work/run"

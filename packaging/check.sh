@@ -22,12 +22,19 @@ for unit in /usr/lib/systemd/system/*.target /lib/systemd/system/*.target; do
     [ -e "$unit" ] && cp -L "$unit" "$root/usr/lib/systemd/system/" || true
 done
 
-words=$(systemd-analyze verify --man=no --recursive-errors=one --root="$root" \
-    chandler.service chandler-backup.service chandler-backup.timer 2>&1) || { echo "$words"; exit 1; }
-if [ -n "$words" ]; then
-    echo "$words" >&2
-    exit 1
-fi
+understood() {
+    words=$(systemd-analyze verify --man=no --recursive-errors=one --root="$root" \
+        chandler.service chandler-backup.service chandler-backup.timer 2>&1) || { echo "$words"; exit 1; }
+    if [ -n "$words" ]; then
+        echo "$words" >&2
+        exit 1
+    fi
+}
+understood
+# Once more as a node on PostgreSQL.
+mkdir "$root/etc/systemd/system/chandler.service.d"
+cp node.conf "$root/etc/systemd/system/chandler.service.d/"
+understood
 
 # unit and the most that it may be exposed
 for pair in chandler.service:13 chandler-backup.service:10; do

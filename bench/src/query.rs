@@ -12,7 +12,7 @@ use store::{Access, Lane, Reader, SeriesInfo, Store};
 use crate::sample::{RUNS, Random, Runs};
 
 /// The bench stands still on a Sunday: no candle is forming.
-const NOW: Timestamp = Timestamp(1_794_708_000);
+pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
 
 /// One line of the table.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ impl Line {
     }
 }
 
-fn encode(answer: &history::Answer, bytes: &mut Vec<u8>) {
+pub(crate) fn encode(answer: &history::Answer, bytes: &mut Vec<u8>) {
     wire::encode_candles(answer.symbol.as_str(), answer.decimals, wire_rows(&answer.candles), bytes);
 }
 

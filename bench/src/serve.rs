@@ -7,21 +7,16 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use market::Timestamp;
 use store::{Access, Lane, Store};
 use wire::quote;
 
-use crate::load::{self, Run};
+use crate::contest::{Contender, Frames, TURN, head, now, turns};
+use crate::load;
 use crate::sample::Random;
 use crate::server::{PER_ACCOUNT, Server, account, request};
 
-/// How long a turn lasts, and how many turns each server has. The machine may be shared, and runs now quicker, now slower: a turn is
-/// compared with the floor's turn beside it, and the median of all is what is told.
-const TURN: Duration = Duration::from_millis(500);
-const ROUNDS: usize = 9;
 /// Connections, and the part of the floor that cached answers are to reach with them.
 const CONNECTIONS: [(usize, f64); 3] = [(1, 50.0), (16, 70.0), (256, 50.0)];
 /// The same where nothing is cached.
@@ -29,28 +24,9 @@ const UNCACHED: (usize, f64) = (16, 12.5);
 const CACHE_MB: usize = 512;
 /// Securities and windows of the working set.
 const SYMBOLS: usize = 40;
-const WINDOWS: usize = 5;
+pub(crate) const WINDOWS: usize = 5;
 /// Connections that are left alone.
 const IDLE: usize = 10_000;
-
-/// A server in the table, and what its turns came to.
-struct Contender<'a> {
-    name: &'a str,
-    server: &'a Server,
-    /// In percent of the floor; none for the floor itself and for what is shown beside.
-    goal: Option<f64>,
-    runs: Vec<Run>,
-    /// Processor time that the server took for them all, in microseconds.
-    processor_us: f64,
-}
-
-impl<'a> Contender<'a> {
-    fn new(name: &'a str, server: &'a Server, goal: Option<f64>) -> Contender<'a> {
-        Contender { name, server, goal, runs: Vec::new(), processor_us: 0.0 }
-    }
-}
-
-type Frames = Arc<Vec<Vec<u8>>>;
 
 pub(crate) fn run(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread()
@@ -78,7 +54,7 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     let floor = Server::floor(bytes, 1)?;
     let spread = Server::floor(bytes, frames.len())?;
     let mut out = std::io::stdout().lock();
-    head(&mut out)?;
+    head("the floor", &mut out)?;
     let all_counts = CONNECTIONS.map(|(connections, _)| connections);
     let wanted: &[usize] = if counts.is_empty() { &all_counts } else { &counts };
     for &connections in wanted {
@@ -106,101 +82,6 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     idle(chandler, store, &mut out).await
 }
 
-/// Lets all have their turns with so many connections, every other round in the opposite order, and prints their lines.
-async fn turns(
-    all: &mut [Contender<'_>],
-    connections: usize,
-    frames: &Frames,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let mut sockets = Vec::new();
-    for contender in &*all {
-        let mut of_one = Vec::with_capacity(connections);
-        for _ in 0..connections {
-            of_one.push(contender.server.connect().await?);
-        }
-        // The first pass fills what is to be filled.
-        load::run(&mut of_one, frames, TURN).await?;
-        sockets.push(of_one);
-    }
-    let began = now()?;
-    for round in 0..ROUNDS {
-        let mut pairs: Vec<_> = all.iter_mut().zip(&mut sockets).collect();
-        if round % 2 == 1 {
-            pairs.reverse();
-        }
-        for (contender, sockets) in pairs {
-            let before = contender.server.processor_us()?;
-            contender.runs.push(load::run(sockets, frames, TURN).await?);
-            contender.processor_us += contender.server.processor_us()? - before;
-        }
-    }
-    let when = format!("{began} to {}", now()?);
-    let floor: Vec<f64> = all.first().context("no floor")?.runs.iter().map(|run| run.per_second).collect();
-    for contender in all.iter() {
-        line(contender, connections, &floor, &when, out)?;
-    }
-    Ok(())
-}
-
-fn head(out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(
-        out,
-        "| 1000 candles over WebSocket | connections | bytes | answers a second: median (least to most) | p50 us | p99 us \
-         | of the floor: median (least to most) | goal | processor us of the server for each | measured |"
-    )?;
-    Ok(writeln!(out, "|---|---|---|---|---|---|---|---|---|---|")?)
-}
-
-fn line(
-    contender: &Contender<'_>,
-    connections: usize,
-    floor: &[f64],
-    when: &str,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let Contender { name, goal, runs, .. } = contender;
-    let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value));
-    let per_second = of(|run| run.per_second);
-    let share = Spread::of(runs.iter().zip(floor).map(|(run, floor)| 100.0 * run.per_second / floor));
-    let verdict = match goal {
-        None => String::new(),
-        Some(goal) => format!("{goal} %: {}", if share.median >= *goal { "met" } else { "missed" }),
-    };
-    writeln!(
-        out,
-        "| {name} | {connections} | {} | {:.0} ({:.0} to {:.0}) | {:.0} | {:.0} | {:.1} % ({:.0} to {:.0}) | {verdict} | {:.1} | {when} |",
-        runs.first().map_or(0, |run| run.bytes),
-        per_second.median,
-        per_second.least,
-        per_second.most,
-        of(|run| run.p50_us).median,
-        of(|run| run.p99_us).median,
-        share.median,
-        share.least,
-        share.most,
-        contender.processor_us / runs.iter().map(|run| run.answers as f64).sum::<f64>().max(1.0),
-    )?;
-    Ok(out.flush()?)
-}
-
-/// What single turns lie between, and in the middle of.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spread {
-    least: f64,
-    median: f64,
-    most: f64,
-}
-
-impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Spread {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        let at = |place: usize| values.get(place).copied().unwrap_or_default();
-        Spread { least: at(0), median: at(values.len() / 2), most: at(values.len().saturating_sub(1)) }
-    }
-}
-
 /// Memory of connections on which nothing happens.
 async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let tokens = (1..=IDLE / PER_ACCOUNT).map(|number| account(chandler, store, number));
@@ -223,14 +104,8 @@ async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Resu
     Ok(writeln!(out, "| {IDLE} | {each} | 10,000: {verdict} | {} |", now()?)?)
 }
 
-fn now() -> anyhow::Result<Timestamp> {
-    #[expect(clippy::disallowed_methods, reason = "a table says when it was measured")]
-    let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    Ok(Timestamp(i64::try_from(since.as_secs())?))
-}
-
 /// A thousand one-minute candles up to random stamps of the first securities that have so many.
-fn questions(store: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
+pub(crate) fn questions(store: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
     let store = Store::open(store, Access::Read)?;
     let mut reader = store.reader()?;
     let series = reader.snapshot()?.all_series()?;

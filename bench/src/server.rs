@@ -19,6 +19,18 @@ const CLOCK: &str = "2026-11-15T02:00:00Z";
 /// Connections that one account of the bench may have.
 pub(crate) const PER_ACCOUNT: usize = 1_000;
 
+/// How a server is started.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) executable: &'a str,
+    /// A folder, or as `--store` takes it.
+    pub(crate) store: &'a str,
+    /// Where its configuration is written.
+    pub(crate) folder: &'a Path,
+    pub(crate) cache_mb: usize,
+    pub(crate) arguments: &'a [String],
+}
+
 /// A server process; dropping it ends it.
 pub(crate) struct Server {
     child: Child,
@@ -35,14 +47,28 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub(crate) fn start(chandler: &str, store: &str, cache_mb: usize, token: &str) -> anyhow::Result<Server> {
-        let config = Path::new(store).join(format!("bench-{cache_mb}.toml"));
-        std::fs::write(&config, format!("[server]\ncache_mb = {cache_mb}\n"))?;
-        let mut command = Command::new(chandler);
+    /// A server on a folder.
+    pub(crate) fn start(
+        executable: &str,
+        store: &str,
+        cache_mb: usize,
+        token: &str,
+    ) -> anyhow::Result<Server> {
+        Server::launch(
+            &Launch { executable, store, folder: Path::new(store), cache_mb, arguments: &[] },
+            token,
+        )
+    }
+
+    pub(crate) fn launch(launch: &Launch<'_>, token: &str) -> anyhow::Result<Server> {
+        let config = launch.folder.join(format!("bench-{}.toml", launch.cache_mb));
+        std::fs::write(&config, format!("[server]\ncache_mb = {}\n", launch.cache_mb))?;
+        let mut command = Command::new(launch.executable);
         command
-            .args(["--store", &format!("sqlite:{store}"), "--clock", CLOCK, "serve"])
+            .args(["--store", &place(launch.store), "--clock", CLOCK, "serve"])
             .args(["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--config"])
-            .arg(&config);
+            .arg(&config)
+            .args(launch.arguments);
         let mut server = Server::spawn(&mut command)?;
         server.token = Some(token.to_owned());
         Ok(server)
@@ -106,6 +132,11 @@ impl Server {
     }
 }
 
+/// As `--store` takes it: a plain folder is one of SQLite.
+fn place(store: &str) -> String {
+    if store.contains(':') { store.to_owned() } else { format!("sqlite:{store}") }
+}
+
 pub(crate) fn account_name(number: usize) -> String {
     format!("bench-{}-{number}", std::process::id())
 }
@@ -114,7 +145,7 @@ pub(crate) fn account_name(number: usize) -> String {
 pub(crate) fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
     let name = account_name(number);
     let output = Command::new(chandler)
-        .args(["--store", &format!("sqlite:{store}"), "account", "create", &name])
+        .args(["--store", &place(store), "account", "create", &name])
         .args(["--rate", "unlimited", "--quota", "100000", "--format", "json"])
         .args(["--connections", &PER_ACCOUNT.to_string()])
         .output()?;

@@ -274,7 +274,7 @@ class Cut(unittest.TestCase):
         account = self.whole.account("late", "--rate", "unlimited", "--quota", "10")
         symbol, folder = "9050.HK", harness.fresh_folder()
         importing = lambda close: harness.chandler(
-            self.store, "import", nodes.minutes_file(folder, symbol, close), "--strict", "--quiet", "--period", "1m", clock=nodes.CLOCK)
+            self.store, "import", nodes.minutes_file(folder, symbol, close), "--replace", "--quiet", "--period", "1m", clock=nodes.CLOCK)
         close = lambda node: float(nodes.candles(node, account, symbol)[2]["data"]["candlesticks"][0]["close"])
         importing(1)
         harness.wait_for(lambda: nodes.candles(self.cut, account, symbol)[1] == 0, "the candles", PATIENCE_S)

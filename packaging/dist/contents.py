@@ -90,6 +90,9 @@ def debian_data(parts):
         entries.append(Entry(f"usr/lib/systemd/system/{unit}", source(f"packaging/systemd/{unit}")))
     for example in ("nginx.conf", "nginx-stream.conf", "Caddyfile", "haproxy.cfg"):
         entries.append(Entry(f"{doc}examples/{example}", source(f"packaging/proxy/{example}")))
+    # Several nodes on PostgreSQL.
+    entries.append(Entry(f"{doc}examples/haproxy-nodes.cfg", source("packaging/nodes/haproxy.cfg")))
+    entries.append(Entry(f"{doc}examples/node.conf", source("packaging/systemd/node.conf")))
     entries += [Entry(f"usr/share/man/man1/{name}", data) for name, data in parts.manual()]
     return entries
 

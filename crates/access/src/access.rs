@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub struct Access {
     pub(crate) reach: Reach,
     /// The server of the database that knows what this node has admitted.
     pub(crate) settled: Mutex<Option<String>>,
+    /// The connections that had been made to the database when that was looked at.
+    pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
@@ -146,6 +148,7 @@ impl Access {
             shared_rates: SharedRates::default(),
             reach: Reach::default(),
             settled: Mutex::default(),
+            settled_at: AtomicU64::new(0),
             credentials: CredentialCache::default(),
             calls: Calls::default(),
             replays: Replays::default(),

@@ -69,6 +69,11 @@ impl Reach {
         self.is_settling.load(Ordering::Acquire)
     }
 
+    /// It is another server than before: rates are shares until all nodes have brought back what they admitted.
+    pub(crate) fn settle(&self) {
+        self.is_settling.store(true, Ordering::Release);
+    }
+
     /// Somebody has found that it is away.
     pub(crate) fn lose(&self) {
         self.is_away.store(true, Ordering::Release);

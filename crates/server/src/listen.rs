@@ -126,6 +126,7 @@ impl Server {
             None => None,
         };
         let access = access.with_pkce(settings.pkce).with_grace(settings.node.grace);
+        access.follow()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
         if let Some(folder) = &settings.node.cache {

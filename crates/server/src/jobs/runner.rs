@@ -49,6 +49,10 @@ impl HeldLock {
     /// Whether this server has it.
     fn take(&self, store: &Store) -> Result<bool, StoreError> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Dropped first: what was lost cannot be taken again before.
+        if held.as_ref().is_some_and(|lock| !lock.is_held()) {
+            *held = None;
+        }
         if held.is_none() {
             *held = store.job_lock()?;
         }

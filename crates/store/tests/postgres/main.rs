@@ -48,4 +48,7 @@ mod watchlists;
 
 // Of servers alone.
 mod between;
+mod nodes;
 mod same_names;
+mod shared;
+mod wire;

@@ -62,14 +62,19 @@ impl Shared {
         Shared { node: OnceLock::new(), pool, left: seats::Left::default() }
     }
 
+    /// A number that is another one when a connection was made anew: it may be to another server than the one before.
+    pub fn connections_made(&self) -> u64 {
+        (self.pool.made)()
+    }
+
     /// A connection whose commits are on the disk when they return.
     fn durable(&self) -> Db {
-        (self.pool.0)(Commit::Durable)
+        (self.pool.open)(Commit::Durable)
     }
 
     /// A connection whose commits are not waited for.
     fn quick(&self) -> Db {
-        (self.pool.0)(Commit::Fleeting)
+        (self.pool.open)(Commit::Fleeting)
     }
 }
 
@@ -83,7 +88,11 @@ pub(crate) enum Commit {
 }
 
 /// Where connections come from: one of each kind for whoever asks.
-pub(crate) struct Pool(pub(crate) Box<dyn Fn(Commit) -> Db + Send + Sync>);
+pub(crate) struct Pool {
+    pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
+    /// How many of those that do not wait for the disk were made so far.
+    pub(crate) made: Box<dyn Fn() -> u64 + Send + Sync>,
+}
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,6 +17,7 @@ use crate::engine::params::Value;
 pub(crate) struct Watch {
     stop: SyncSender<Signal>,
     sight: Arc<Sight>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests look at it"))]
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,13 +38,14 @@ pub(crate) enum News<'a> {
     /// The answer to the question has changed, or is known for the first time.
     Number(i64),
     Notice {
+        #[allow(dead_code, reason = "shown where news are printed")]
         channel: &'a str,
         payload: &'a str,
     },
     /// From now on notices are heard. What came before may have been missed.
     Listening,
     /// The server cannot be asked. Told once, until it can.
-    Away(&'a Trouble),
+    Away(#[allow(dead_code, reason = "shown where news are printed")] &'a Trouble),
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +87,7 @@ impl Watch {
     }
 
     /// Whether notices are heard, or the server has none and only the question is asked; `None` until it is known.
+    #[cfg(test)]
     pub(crate) fn listens(&self) -> Option<bool> {
         match self.sight.listens.load(Ordering::Relaxed) {
             LISTENS => Some(true),
@@ -100,6 +103,7 @@ impl Watch {
     }
 
     /// Ends the thread and waits for it. Not to be called on that thread.
+    #[cfg(test)]
     pub(crate) fn stop(mut self) {
         let thread = self.thread.take();
         drop(self);

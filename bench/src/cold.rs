@@ -1,0 +1,181 @@
+//! A thousand candles that a node has nothing of, in turn with the bare fetch of the same bytes.
+//!
+//! `bench cold ADDRESS WORK` asks a store on PostgreSQL in process: first without a copy, as a question that misses it is answered, then with one that is
+//! emptied before each round, whose thread fills it meanwhile, and last out of that copy. The bare fetch takes the bodies of the blocks that the question reads, by
+//! their ids, in one prepared statement. Everything is in PostgreSQL's memory.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select, Sessions};
+use market::{Floors, Grain, Period, Symbol, Timestamp, Venues};
+use store::{Access, CopySettings, Lane, Place, Reader, Store};
+
+use crate::bare::Bare;
+use crate::contest::{Spread, now};
+use crate::query::{NOW, encode};
+use crate::sample::Random;
+
+/// The goal: at most so many times the bare fetch, at the median.
+const GOAL: f64 = 2.5;
+const ROUNDS: usize = 9;
+const QUESTIONS: usize = 200;
+
+/// A question, and the bodies that it needs.
+struct Asked {
+    query: Query,
+    ids: Vec<i64>,
+}
+
+pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
+    let place: Place = address.parse()?;
+    let history = History::new(Venues::built_in()?);
+    let bare = Bare::connect(address)?;
+    let far = Store::open(&place, Access::Read)?;
+    let questions = questions(&far, &history, &bare)?;
+    let (mut times, mut missed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let began = now()?;
+    for round in 0..ROUNDS {
+        let mut reader = far.reader()?;
+        times.push(one_round(&questions, &history, &bare, &mut reader, round)?);
+        let settings = CopySettings { dir: emptied(work)?, bytes_max: 4 << 30, grace: Duration::ZERO };
+        let near = far.clone().with_copy(&settings)?;
+        missed.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
+        near.settle_copy();
+        // The second time asks for bodies that the first has left to the thread.
+        for asked in &questions {
+            answer(&history, &mut near.reader()?, &asked.query)?;
+        }
+        near.settle_copy();
+        kept.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
+    }
+    std::fs::remove_dir_all(work).ok();
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "| 1000 candles in process, encoded | p50 us: median (least to most) | bare fetch of the same bytes, p50 us | times the bare fetch \
+         | goal | measured |\n|---|---|---|---|---|---|"
+    )?;
+    for (name, rounds, goal) in [
+        ("through PostgreSQL, no copy", &times, Some(GOAL)),
+        ("the same beside an empty copy that is being filled", &missed, Some(GOAL)),
+        ("out of the copy", &kept, None),
+    ] {
+        let ours = Spread::of(rounds.iter().map(|(ours, _)| *ours));
+        let theirs = Spread::of(rounds.iter().map(|(_, bare)| *bare));
+        let ratio = Spread::of(rounds.iter().map(|(ours, bare)| ours / bare));
+        let verdict =
+            goal.map(|goal| format!("{goal}: {}", if ratio.median <= goal { "met" } else { "**missed**" }));
+        writeln!(
+            out,
+            "| {name} | {:.0} ({:.0} to {:.0}) | {:.0} ({:.0} to {:.0}) | {:.2} ({:.2} to {:.2}) | {} | {began} to {} |",
+            ours.median,
+            ours.least,
+            ours.most,
+            theirs.median,
+            theirs.least,
+            theirs.most,
+            ratio.median,
+            ratio.least,
+            ratio.most,
+            verdict.unwrap_or_default(),
+            now()?,
+        )?;
+    }
+    Ok(())
+}
+
+/// A folder with nothing in it.
+fn emptied(work: &Path) -> anyhow::Result<std::path::PathBuf> {
+    if work.exists() {
+        std::fs::remove_dir_all(work)?;
+    }
+    std::fs::create_dir_all(work)?;
+    Ok(work.to_owned())
+}
+
+/// The p50 of questions and of bare fetches, in microseconds. Either begins every other time.
+fn one_round(
+    questions: &[Asked],
+    history: &History,
+    bare: &Bare,
+    reader: &mut Reader,
+    round: usize,
+) -> anyhow::Result<(f64, f64)> {
+    let bodies = bare.prepare("select body from block_body where id = any($1)")?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for (number, asked) in questions.iter().enumerate() {
+        for turn in 0..2 {
+            let began = Instant::now();
+            if (number + round + turn).is_multiple_of(2) {
+                answer(history, reader, &asked.query)?;
+                ours.push(began.elapsed());
+            } else {
+                let rows = bare.rows(&bodies, &[&asked.ids])?;
+                let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(0).len()).sum();
+                theirs.push(began.elapsed());
+                ensure!(rows.len() == asked.ids.len() && bytes > 0, "a body is gone");
+            }
+        }
+    }
+    Ok((p50(ours), p50(theirs)))
+}
+
+fn p50(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+}
+
+fn answer(history: &History, reader: &mut Reader, query: &Query) -> anyhow::Result<usize> {
+    let answer = history.candles(reader, query, AsOf::Live(NOW))?;
+    ensure!(answer.candles.len() == COUNT_MAX, "{} candles of {}", answer.candles.len(), query.symbol);
+    let mut bytes = Vec::new();
+    encode(&answer, &mut bytes);
+    Ok(bytes.len())
+}
+
+/// A thousand minutes up to a random stamp, of a random security each; the securities are asked for as often as each other.
+fn questions(store: &Store, history: &History, bare: &Bare) -> anyhow::Result<Vec<Asked>> {
+    let mut reader = store.reader()?;
+    let series = reader.snapshot()?.all_series()?;
+    let wanted = |info: &&store::SeriesInfo| {
+        info.series.grain == Grain::Minute && info.series.lane == Lane::Regular && info.rows > 50_000
+    };
+    let series: Vec<_> = series.iter().filter(wanted).collect();
+    ensure!(!series.is_empty(), "no security has minutes enough");
+    let behind = bare.prepare(
+        "select b.body_id, b.row_count from series s join block_index b on b.series_id = s.id \
+         where s.symbol = $1 and s.grain = '1m' and s.lane = 'regular' and b.first_at <= $2 order by b.first_at desc limit 8",
+    )?;
+    let mut random = Random::new(7);
+    let mut questions = Vec::with_capacity(QUESTIONS);
+    for number in 0..QUESTIONS {
+        let info = series.get(number % series.len()).context("no series")?;
+        let later = usize::try_from(info.last.0 - info.first.0)? / 4;
+        let at = Timestamp(info.last.0 - i64::try_from(random.below(later * 3))?);
+        let query = question(history, &info.series.symbol, at);
+        let before = store.blocks_read();
+        answer(history, &mut reader, &query)?;
+        let count = usize::try_from(store.blocks_read() - before)?;
+        let rows = bare.rows(&behind, &[&info.series.symbol.as_str(), &at.0])?;
+        let ids: Vec<i64> = rows.iter().take(count).map(|row| row.get(0)).collect();
+        ensure!(!ids.is_empty() && ids.len() == count, "{count} blocks were read of {}", ids.len());
+        questions.push(Asked { query, ids });
+    }
+    Ok(questions)
+}
+
+fn question(history: &History, symbol: &Symbol, at: Timestamp) -> Query {
+    let (date, seconds) = history.venue(symbol).zone().local(at);
+    let anchor = Anchor::Minute(date, (seconds / 60) as i32);
+    Query {
+        symbol: symbol.clone(),
+        period: Period::MINUTE,
+        adjust: Adjust::None,
+        sessions: Sessions::Intraday,
+        floors: Floors::published(symbol.market()),
+        select: Select::Offset { direction: Direction::Past, anchor, count: COUNT_MAX },
+    }
+}

@@ -1,0 +1,164 @@
+//! The decision about the rate that all nodes share, in turn with one bare round trip, and how many of them there are in a second.
+//!
+//! `bench rate ADDRESS` asks for many accounts, so that none has to wait for another: what is measured is the decision, not a queue for a row.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use store::{AccountId, Accounts, Place, RateAsk, RateDecision, Shared};
+
+use crate::bare::Bare;
+use crate::contest::{Spread, now};
+use crate::query::NOW;
+
+/// The goals: times a bare round trip at p50, and decisions a second.
+const TIMES_GOAL: f64 = 1.5;
+const PER_SECOND_GOAL: f64 = 10_000.0;
+const ROUNDS: usize = 9;
+const DECISIONS: usize = 2_000;
+/// Accounts that ask in turn, so many that none comes to its limit.
+const ACCOUNTS: i64 = 20_000;
+/// The rule of the service.
+const RULE: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
+/// Threads that ask at once, and for how long.
+const THREADS: [usize; 3] = [4, 8, 16];
+const TURN: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(address: &str) -> anyhow::Result<()> {
+    let place: Place = address.parse()?;
+    let accounts = Accounts::open(&place, NOW)?;
+    let shared = accounts.shared().context("nothing is shared by nodes of this store")?;
+    let bare = Bare::connect(address)?;
+    // As accounts are that have asked sixty times, long ago: a decision reads and writes as much as it ever does.
+    bare.run("delete from rate_window")?;
+    bare.run(&format!(
+        "insert into rate_window (account_id, times) select n, decode(repeat('00', 480), 'hex') from generate_series(1, {ACCOUNTS}) n"
+    ))?;
+    bare.run("vacuum analyze rate_window")?;
+    one_by_one(shared, &bare)?;
+    together(shared)?;
+    exact(shared)
+}
+
+fn decide(shared: &Shared, account: i64) -> anyhow::Result<bool> {
+    Ok(matches!(shared.take_rate(AccountId(account), &RULE)?, RateDecision::Admitted(_)))
+}
+
+/// One client: a decision, then a bare round trip, and so on.
+fn one_by_one(shared: &Shared, bare: &Bare) -> anyhow::Result<()> {
+    let one = bare.prepare("select 1")?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let began = now()?;
+    let mut account = 0;
+    for round in 0..ROUNDS {
+        let mut times = [Vec::with_capacity(DECISIONS), Vec::with_capacity(DECISIONS)];
+        for number in 0..2 * DECISIONS {
+            let which = (number + round) % 2;
+            let since = Instant::now();
+            if which == 0 {
+                account = account % ACCOUNTS + 1;
+                ensure!(decide(shared, account)?, "refused");
+            } else {
+                bare.rows(&one, &[])?;
+            }
+            if let Some(times) = times.get_mut(which) {
+                times.push(since.elapsed());
+            }
+        }
+        let [decisions, trips] = times.map(percentiles);
+        ours.push(decisions);
+        theirs.push(trips);
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "| a shared decision about the rate | p50 us: median (least to most) | p99 us | times `select 1` at p50 | goal | measured |\n\
+         |---|---|---|---|---|---|"
+    )?;
+    let ratio = Spread::of(ours.iter().zip(&theirs).map(|((ours, _), (trip, _))| ours / trip));
+    let verdict = if ratio.median <= TIMES_GOAL { "met" } else { "**missed**" };
+    for (name, times, told) in [
+        ("bare round trip, `select 1`, prepared", &theirs, String::from("1 | ")),
+        (
+            "decision, one client, many accounts",
+            &ours,
+            format!(
+                "{:.2} ({:.2} to {:.2}) | {TIMES_GOAL}: {verdict}",
+                ratio.median, ratio.least, ratio.most
+            ),
+        ),
+    ] {
+        let p50 = Spread::of(times.iter().map(|(p50, _)| *p50));
+        let p99 = Spread::of(times.iter().map(|(_, p99)| *p99)).median;
+        writeln!(
+            out,
+            "| {name} | {:.1} ({:.1} to {:.1}) | {p99:.0} | {told} | {began} to {} |",
+            p50.median,
+            p50.least,
+            p50.most,
+            now()?
+        )?;
+    }
+    Ok(())
+}
+
+/// Median and 99th of a hundred, in microseconds.
+fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
+    times.sort_unstable();
+    let at =
+        |percent: usize| times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6);
+    (at(50), at(99))
+}
+
+fn together(shared: &Shared) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n| decisions for many accounts | a second | goal |\n|---|---|---|")?;
+    for threads in THREADS {
+        let done = AtomicUsize::new(0);
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let tasks: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let done = &done;
+                    scope.spawn(move || {
+                        let mut account = i64::try_from(thread)? * 613;
+                        while began.elapsed() < TURN {
+                            account = (account + 1) % ACCOUNTS;
+                            ensure!(decide(shared, account + 1)?, "refused");
+                            done.fetch_add(1, Ordering::Relaxed);
+                        }
+                        anyhow::Ok(())
+                    })
+                })
+                .collect();
+            tasks
+                .into_iter()
+                .try_for_each(|task| task.join().unwrap_or_else(|_| anyhow::bail!("a thread panicked")))
+        })?;
+        let per_second = done.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
+        let verdict = if per_second >= PER_SECOND_GOAL { "met" } else { "**missed**" };
+        writeln!(out, "| {threads} at once | {per_second:.0} | {PER_SECOND_GOAL}: {verdict} |")?;
+    }
+    Ok(())
+}
+
+/// One account from sixteen threads: quick and wrong would be worthless.
+fn exact(shared: &Shared) -> anyhow::Result<()> {
+    let account = ACCOUNTS + 1;
+    let admitted = std::thread::scope(|scope| {
+        let ask = || (0..60).map(|_| decide(shared, account).map(usize::from)).sum::<anyhow::Result<usize>>();
+        let tasks: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        let mut sum = 0;
+        for task in tasks {
+            sum += task.join().unwrap_or_else(|_| anyhow::bail!("a thread panicked"))?;
+        }
+        anyhow::Ok(sum)
+    })?;
+    ensure!(admitted == 60, "{admitted} of 960 requests of one account were admitted instead of 60");
+    Ok(writeln!(
+        std::io::stdout().lock(),
+        "\nOf 960 requests of one account from 16 threads {admitted} were admitted."
+    )?)
+}
