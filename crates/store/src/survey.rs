@@ -172,7 +172,7 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
         })
     })?;
     // Asked on a connection that is there, of a statement that is prepared: either would count as time on the way.
-    let mut ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
+    let ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
     ask()?;
     let before = now_ms();
     let there = ask()?;
