@@ -242,6 +242,12 @@ impl Accounts {
         Ok(Some(account))
     }
 
+    /// How many accounts there are, those included that were revoked.
+    pub fn count(&self) -> Result<u64, StoreError> {
+        self.read()
+            .one(sql::ACCOUNT_COUNT, [], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or_default()))
+    }
+
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         self.read().one(sql::ANY_ACCOUNT, [], |row| Ok(!row.get::<bool>(0)?))
     }

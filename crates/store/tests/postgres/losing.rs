@@ -115,7 +115,10 @@ fn a_writer_whose_lease_was_taken_can_commit_nothing() {
     // It was asleep for so long that somebody else has taken over.
     home.damage("candles", "update lease set holder = 'somebody else', until_us = 9000000000000000");
     let lost = late.begin().map(|mut batch| {
-        batch.replace_blocks(&minutes("700.HK"), &[], &[block(3, 4)]).map(|_| ()).and_then(|()| batch.commit())
+        batch
+            .replace_blocks(&minutes("700.HK"), &[], &[block(3, 4)])
+            .map(|_| ())
+            .and_then(|()| batch.commit())
     });
     let error = match lost {
         Ok(inner) => inner.unwrap_err(),
