@@ -9,8 +9,6 @@ use crate::harness;
 
 /// Whether rows are sealed and counted, so that a check finds what was changed behind the store's back. PostgreSQL has checksums of pages.
 pub(crate) const SEALED: bool = false;
-/// Whether the body of a block that was replaced stays for a while: other servers may be reading it.
-pub(crate) const KEEPS_REPLACED: bool = true;
 /// For how long a process that was killed may still hold what it held: until its lease ends.
 pub(crate) const HELD_ON: Duration = Duration::from_secs(30);
 

@@ -49,6 +49,7 @@ mod watchlists;
 // Of servers alone.
 mod between;
 mod losing;
+mod nodes;
 mod same_names;
 mod servers;
 mod shared;

@@ -395,7 +395,7 @@ fn guards_are_judged_one_after_the_other() {
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let (nodes, count) = (&nodes, &count);
-            scope.spawn(move || (0..10).for_each(|_| drop(count(&nodes[thread % 2]))));
+            scope.spawn(move || (0..10).for_each(|_| assert!(count(&nodes[thread % 2]) > 0)));
         }
     });
     assert_eq!(count(&nodes[0]), 81);
@@ -451,5 +451,6 @@ fn windows_of_accounts_that_have_gone_quiet_are_removed_in_portions() {
     assert_eq!(portions, 3);
     assert_eq!(home.number("accounts", "select count(*) from rate_window"), 1);
     assert_eq!(home.number("accounts", "select count(*) from call_bucket"), 0);
-    assert!(node.shared().rate_times(ann).unwrap().times_us.len() == 1);
+    let times = node.shared().rate_times(ann).unwrap();
+    assert_eq!(times.count(SIXTY.within), 1, "what counts is kept");
 }

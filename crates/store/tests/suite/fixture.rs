@@ -1,7 +1,7 @@
 use market::{Grain, MarginFactor, Symbol, Timestamp};
 use store::{Access, BlockEntry, Lane, Margin, NewBlock, Series, Store};
 
-pub(crate) use crate::home::{HELD_ON, Home, KEEPS_REPLACED, SEALED};
+pub(crate) use crate::home::{HELD_ON, Home, SEALED};
 
 pub(crate) const NOW: Timestamp = Timestamp(1_763_200_000);
 

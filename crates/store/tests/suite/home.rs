@@ -8,8 +8,6 @@ use store::Place;
 
 /// Whether rows are sealed and counted, so that a check finds what was changed behind the store's back.
 pub(crate) const SEALED: bool = true;
-/// Whether the body of a block that was replaced stays for a while.
-pub(crate) const KEEPS_REPLACED: bool = false;
 /// For how long a process that was killed may still hold what it held.
 pub(crate) const HELD_ON: Duration = Duration::ZERO;
 
