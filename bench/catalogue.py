@@ -170,6 +170,8 @@ def candles(count):
     yield ("insert into quarantine (id, import_id, line, symbol, content, reason) "
            f"select n, n, 17, {symbol}, '2024-01-02 09:30,1,2,3,4', 'the high is below the low' from {numbers}")
     yield f"insert into touched (symbol, version) select {symbol}, n from {numbers}"
+    yield f"insert into lineage (version, stamp) select n, cast(gen_random_uuid() as text) from {numbers}"
+    yield f"insert into retired_body (kind, id, at_us) select 0, n, 1790000000000000 + n from {numbers}"
     days = "generate_series(0, 19) k"
     yield ("insert into trade_day (symbol, day, row_count, block_count, byte_count, first_at, last_at, version, next_day) "
            f"select {symbol}, to_char(date '2026-10-01' + k, 'YYYY-MM-DD'), 100000, 2, 109000, 1790000000, 1790020000, n, "

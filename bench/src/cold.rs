@@ -109,7 +109,7 @@ fn one_round(
     for (number, asked) in questions.iter().enumerate() {
         for turn in 0..2 {
             let began = Instant::now();
-            if (number + round + turn) % 2 == 0 {
+            if (number + round + turn).is_multiple_of(2) {
                 answer(history, reader, &asked.query)?;
                 ours.push(began.elapsed());
             } else {

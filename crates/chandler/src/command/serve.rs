@@ -130,17 +130,21 @@ impl<E: Into<Failure>> From<E> for ServeError {
 impl Serving {
     pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
         create_if_absent(surroundings)?;
-        let mut store = surroundings.open(store::Access::Read)?;
+        let store = surroundings.open(store::Access::Read)?;
+        let folder = surroundings.work_folder(settings.node.cache.as_deref())?;
+        let store = match store.dir() {
+            Some(_) => store,
+            None => {
+                let (bytes_max, grace) = (settings.node.cache_size, settings.node.grace);
+                store.with_copy(&CopySettings { dir: folder.clone(), bytes_max, grace })?
+            }
+        };
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
         let mut settings = Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
-        settings.node.cache = Some(surroundings.work_folder(settings.node.cache.as_deref())?);
+        settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
-        if let Some(dir) = settings.node.cache.clone().filter(|_| store.dir().is_none()) {
-            let (bytes_max, grace) = (settings.node.cache_size, settings.node.grace);
-            store = store.with_copy(&CopySettings { dir, bytes_max, grace })?;
-        }
         let settings = &settings;
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =

@@ -3,43 +3,37 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::candles::copy::{BODIES_MAX, BodyOf, FetchedBodies};
+use crate::candles::copy::{BODIES_MAX, BodyOf};
 use crate::{BlockEntry, StoreError};
 
 /// Bytes that are fetched ahead at most, beside the body that is asked for.
 const BYTES_MAX: u64 = 4 << 20;
 
+/// Blocks by their ids, and how many bytes each has.
+type Expected = (Option<BodyOf>, Vec<(i64, u32)>);
+
 /// What a view expects to be asked for, and what it has fetched of that.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
+    /// The blocks of the last directory that was asked for, where all of them are wanted.
     expected: RefCell<Expected>,
     fetched: RefCell<HashMap<i64, Box<[u8]>>>,
     /// The place of the last body that had to be fetched, and how many were fetched with it on the way back.
     last: Cell<(usize, usize)>,
 }
 
-/// The blocks of the last directory that was asked for, where all of them are wanted.
-#[derive(Debug, Default)]
-struct Expected {
-    of: Option<BodyOf>,
-    /// The id and the length of each.
-    bodies: Vec<(i64, u32)>,
-}
-
 impl Ahead {
     /// Blocks whose bodies will be asked for.
     pub(crate) fn expect(&self, of: BodyOf, entries: &[BlockEntry]) {
-        let mut expected = self.expected.borrow_mut();
-        expected.of = Some(of);
-        expected.bodies.clear();
-        expected.bodies.extend(entries.iter().map(|entry| (entry.id, entry.bytes)));
+        let entries = entries.iter().map(|entry| (entry.id, entry.bytes)).collect();
+        self.expected.replace((Some(of), entries));
         self.fetched.borrow_mut().clear();
         self.last.set((usize::MAX, 0));
     }
 
     /// A body that was fetched with another one.
     pub(crate) fn take(&self, of: BodyOf, id: i64) -> Option<Box<[u8]>> {
-        if self.expected.borrow().of != Some(of) {
+        if self.expected.borrow().0 != Some(of) {
             return None;
         }
         self.fetched.borrow_mut().remove(&id)
@@ -51,7 +45,7 @@ impl Ahead {
         of: BodyOf,
         id: i64,
         is_there: impl Fn(i64) -> Result<bool, StoreError>,
-        fetch: impl FnOnce(&[i64]) -> Result<FetchedBodies, StoreError>,
+        fetch: impl FnOnce(&[i64]) -> Result<Vec<(i64, Box<[u8]>)>, StoreError>,
     ) -> Result<Option<Box<[u8]>>, StoreError> {
         let mut ids = vec![id];
         for next in self.next(of, id) {
@@ -75,10 +69,10 @@ impl Ahead {
     /// more and more.
     fn next(&self, of: BodyOf, id: i64) -> Vec<i64> {
         let expected = self.expected.borrow();
-        let place = expected.bodies.iter().position(|(expected, _)| *expected == id);
-        let Some(place) = place.filter(|_| expected.of == Some(of)) else { return Vec::new() };
+        let place = expected.1.iter().position(|(expected, _)| *expected == id);
+        let Some(place) = place.filter(|_| expected.0 == Some(of)) else { return Vec::new() };
         let (last, run) = self.last.get();
-        let is_last = place + 1 == expected.bodies.len();
+        let is_last = place + 1 == expected.1.len();
         let goes_back = last != usize::MAX && place + run.max(1) == last || (is_last && place > 0);
         let mut bytes = 0;
         let mut fits = |(_, size): &&(i64, u32)| {
@@ -87,13 +81,13 @@ impl Ahead {
         };
         if goes_back {
             let run = if is_last { 1 } else { (run * 2).clamp(2, BODIES_MAX) };
-            let before = expected.bodies.iter().take(place).rev().take(run - 1).take_while(&mut fits);
+            let before = expected.1.iter().take(place).rev().take(run - 1).take_while(&mut fits);
             let ids: Vec<i64> = before.map(|(id, _)| *id).collect();
             self.last.set((place, ids.len() + 1));
             return ids;
         }
         self.last.set((usize::MAX, 0));
-        let after = expected.bodies.iter().skip(place + 1).take(BODIES_MAX - 1).take_while(&mut fits);
+        let after = expected.1.iter().skip(place + 1).take(BODIES_MAX - 1).take_while(&mut fits);
         after.map(|(id, _)| *id).collect()
     }
 }

@@ -169,8 +169,8 @@ fn changed_days(
     Ok(trades)
 }
 
-/// Bodies with their ids.
-pub(crate) type FetchedBodies = Vec<(i64, Box<[u8]>)>;
+/// A body by its id.
+pub(crate) type FoundBody = (i64, Box<[u8]>);
 
 /// Which bodies are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub(crate) fn bodies(
     far: &Db,
     (of, wanted): (BodyOf, Wanted),
     ids: &[i64],
-) -> Result<FetchedBodies, StoreError> {
+) -> Result<Vec<FoundBody>, StoreError> {
     let [one, eight, all] = match (of, wanted) {
         (BodyOf::Candles, Wanted::Stored) => {
             [sql::STORED_BODIES_1, sql::STORED_BODIES_8, sql::STORED_BODIES_64]

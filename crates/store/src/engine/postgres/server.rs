@@ -11,7 +11,6 @@ use super::drive::Signal;
 use super::session::Session;
 use super::{Address, Pace, Schema, Trouble, password, runtime, tls};
 use crate::engine::params::Value;
-use crate::engine::waiting::may_wait;
 
 /// Connections are made when they are needed and handed out the last one first, so that those that are not needed grow old and are closed.
 ///
@@ -151,9 +150,6 @@ impl Server {
     }
 
     pub(super) fn lease(self: &Arc<Server>) -> Result<Lease, Trouble> {
-        if !may_wait() {
-            return Err(Trouble::Waits);
-        }
         let until = Instant::now() + WAIT_MAX;
         let size = self.way.address.pool;
         let mut pool = self.pool();

@@ -20,9 +20,6 @@ pub(crate) enum Trouble {
         "the answer of {at} was lost ({reason}), so that the change may or may not have been made: look before it is made again"
     )]
     Lost { at: String, reason: String },
-    /// This thread must not wait for a server.
-    #[error("it would have to be waited for")]
-    Waits,
     /// It is there and does not let us in.
     #[error("{at} refuses the connection: {reason}")]
     Refused { at: String, reason: String },
@@ -161,7 +158,6 @@ impl From<Trouble> for Fault {
         let kind = match &trouble {
             Trouble::Away { .. } => Kind::Away,
             Trouble::Lost { .. } => Kind::Unknown,
-            Trouble::Waits => Kind::Waits,
             Trouble::Refused { .. } | Trouble::Unprepared { .. } => Kind::Refused,
             Trouble::Exhausted { .. } | Trouble::Crowded { .. } => Kind::Exhausted,
             Trouble::ReadOnly { .. } => Kind::ReadOnlyServer,
