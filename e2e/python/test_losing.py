@@ -317,7 +317,7 @@ class Imports(unittest.TestCase):
         file = folder / "large.csv"
         file.write_text("\n".join(rows) + "\n")
         command = [str(harness.BINARY), "--store", store, "--clock", nodes.CLOCK, "import", str(file), "--quiet", "--period", "1d"]
-        ledger = lambda: json.loads(harness.chandler(store, "imports", "--format", "json", clock=nodes.CLOCK))["imports"]
+        ledger = lambda: json.loads(harness.chandler(store, "imports", "--format", "json", clock=nodes.CLOCK))
         for _ in range(ROUNDS):
             process = harness.subprocess.Popen(command, stdout=harness.subprocess.DEVNULL, stderr=harness.subprocess.PIPE, text=True)
             begun = lambda: process.poll() is not None or any(one["state"] == "running" for one in ledger())

@@ -39,9 +39,9 @@ pub use accounts::{
     WatchlistId, WatchlistIds, Watchlists,
 };
 pub use accounts::{
-    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
-    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
-    SignatureLimits, SignatureOutcome, TimedRequests,
+    Arrival, Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow,
+    PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow,
+    Shared, SignatureLimits, SignatureOutcome, TimedRequests,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{

@@ -48,7 +48,9 @@ mod watchlists;
 
 // Of servers alone.
 mod between;
+mod losing;
 mod nodes;
 mod same_names;
+mod servers;
 mod shared;
 mod wire;
