@@ -26,7 +26,7 @@ class Losing(unittest.TestCase):
         database = nodes.Database(self.primary)
         self.database = database.copy()
         self.standby = self.primary.standby()
-        self.addCleanup(self.end_databases)
+        self.addCleanup(lambda: (self.primary.remove(), self.standby.remove()))
         ports = [self.primary.port, self.standby.port]
         self.store = postgres.url(ports, self.database, target_session_attrs="read-write")
         self.servers = [nodes.Node(self.store, name) for name in ("one", "other")]
@@ -34,11 +34,6 @@ class Losing(unittest.TestCase):
             self.addCleanup(server.kill)
         self.load = Load(self, self.store, self.servers)
         self.load.go_on()
-
-    def end_databases(self):
-        for database in (self.primary, self.standby):
-            if database.is_running():
-                database.stop("immediate")
 
     def test_a_node_is_killed(self):
         for round in range(ROUNDS):
@@ -128,7 +123,7 @@ class Cut(unittest.TestCase):
     def wait_until_whole(self, node):
         self.way.set("pass")
         harness.wait_for(lambda: node.metrics()["chandler_database_up"] == 1, "a node that is back", PATIENCE_S)
-        harness.wait_for(lambda: node.readiness() == (200, {"ready": True, "reasons": []}), "a node that is ready", PATIENCE_S)
+        harness.wait_for(lambda: node.readiness() == nodes.READY, "a node that is ready", PATIENCE_S)
 
     def test_what_is_held_is_served_and_new_spends_are_refused_until_the_way_is_back(self):
         for mode in ("drop", "refuse", "hold")[:1 if ROUNDS == 1 else 3] + ("refuse",) * (ROUNDS == 1):

@@ -50,7 +50,7 @@ class Counted(Nodes):
         for node in self.both:
             harness.wait_for(lambda: node.metrics().get("chandler_nodes") == 2, "both nodes")
             self.assertEqual(node.metrics()["chandler_database_up"], 1)
-            self.assertEqual(node.readiness(), (200, {"ready": True, "reasons": []}))
+            self.assertEqual(node.readiness(), nodes.READY)
 
     def test_sixty_requests_of_a_hundred_at_once_are_admitted(self):
         account = self.one.account("hasty", "--quota", "10")
