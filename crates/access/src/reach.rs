@@ -24,6 +24,24 @@ pub enum Reached {
     Lost(Duration),
 }
 
+/// What is taken of what was learnt before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learnt {
+    /// What was learnt at this version of the database.
+    At(i64),
+    /// Whatever was learnt: the database is away, and nothing newer can be had.
+    Ever,
+}
+
+impl Learnt {
+    pub(crate) fn takes(self, version: i64) -> bool {
+        match self {
+            Learnt::At(at) => at == version,
+            Learnt::Ever => true,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Reach {
     grace: Duration,
@@ -57,6 +75,11 @@ impl Reach {
     /// Whether to go on without the database, and not to ask it.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Acquire)
+    }
+
+    /// What is taken of what was learnt, where a version of the database would be looked for.
+    pub(crate) fn learnt(&self, version: i64) -> Learnt {
+        if self.is_away() { Learnt::Ever } else { Learnt::At(version) }
     }
 
     /// Whether it is away for too long to go on.

@@ -255,7 +255,8 @@ mod tests {
     fn listen(scene: &Scene, connection: &str) -> (Listening, MailboxReader) {
         let (mailbox, reader) = Mailbox::new();
         let whose = (connection.parse().unwrap(), mailbox);
-        let listening = scene.listeners.listen(&scene.paper, ANN, whose, (Language::En, None));
+        let watched = scene.paper.watch(ANN).unwrap();
+        let listening = scene.listeners.listen(watched, ANN, whose, (Language::En, None));
         (listening, reader)
     }
 

@@ -17,6 +17,7 @@ use crate::StoreError;
 use crate::engine::trouble::{Kind, Trouble};
 use crate::engine::{Db, Fault};
 
+mod arrivals;
 mod guards;
 mod guards_sql;
 mod node;
@@ -34,6 +35,7 @@ mod signatures;
 mod signatures_sql;
 mod sweep;
 
+pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
 pub use node::{Beat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
