@@ -13,8 +13,8 @@ use crate::candles::{nodes_sql, sql};
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
-use crate::engine::version::{SeenVersion, VersionReader};
 use crate::engine::{Db, Place, Role, migrate, migrations};
+use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// How many batches a writer begins between two looks for blocks that were replaced long ago.
