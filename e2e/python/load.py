@@ -132,8 +132,8 @@ class Load:
             self.test.assertLessEqual(len(listed), len(acknowledged) + 1)
 
     def check_imports(self, server):
-        ledger = json.loads(harness.chandler(self.store, "imports", "--limit", "100000", "--format", "json", clock=nodes.CLOCK))
-        done = {one["file"].rsplit("/", 1)[-1] for one in ledger["imports"] if one["state"] == "done"}
+        ledger = json.loads(harness.chandler(self.store, "imports", "-n", "100000", "--format", "json", clock=nodes.CLOCK))
+        done = {one["file"].rsplit("/", 1)[-1] for one in ledger if one["state"] == "done"}
         self.test.assertEqual({file for _, file, _ in self.imported} - done, set(), "lost imports")
         account = server.trader("verifier", "--quota", "100000")
         for symbol, _, close in self.imported:
@@ -143,7 +143,7 @@ class Load:
             self.test.assertEqual(float(candle["close"]), close)
 
     def check_accounts(self):
-        listed = json.loads(harness.chandler(self.store, "account", "list", "--format", "json", clock=nodes.CLOCK))["accounts"]
+        listed = json.loads(harness.chandler(self.store, "account", "list", "--format", "json", clock=nodes.CLOCK))
         packages = {one["name"]: json.dumps(one) for one in listed}
         for created in self.created:
             name, right = created if isinstance(created, tuple) else (created, "HK")

@@ -10,6 +10,7 @@ It ends with the process that started it."""
 
 import asyncio
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -194,11 +195,9 @@ async def main(listen, turns, targets):
     print(json.dumps({"listening": f"{host}:{port}"}), flush=True)
     while line := await told.readline():
         print(json.dumps(relay.do(json.loads(line))), flush=True)
+    # What is still open ends with the process; taken down one by one, each would complain.
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    # What is still open ends with it.
-    try:
-        asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
-    except KeyboardInterrupt:
-        pass
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))

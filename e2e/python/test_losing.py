@@ -274,7 +274,7 @@ class Cut(unittest.TestCase):
         account = self.whole.account("late", "--rate", "unlimited", "--quota", "10")
         symbol, folder = "9050.HK", harness.fresh_folder()
         importing = lambda close: harness.chandler(
-            self.store, "import", nodes.minutes_file(folder, symbol, close), "--strict", "--quiet", "--period", "1m", clock=nodes.CLOCK)
+            self.store, "import", nodes.minutes_file(folder, symbol, close), "--replace", "--quiet", "--period", "1m", clock=nodes.CLOCK)
         close = lambda node: float(nodes.candles(node, account, symbol)[2]["data"]["candlesticks"][0]["close"])
         importing(1)
         harness.wait_for(lambda: nodes.candles(self.cut, account, symbol)[1] == 0, "the candles", PATIENCE_S)
@@ -317,7 +317,7 @@ class Imports(unittest.TestCase):
         file = folder / "large.csv"
         file.write_text("\n".join(rows) + "\n")
         command = [str(harness.BINARY), "--store", store, "--clock", nodes.CLOCK, "import", str(file), "--quiet", "--period", "1d"]
-        ledger = lambda: json.loads(harness.chandler(store, "imports", "--format", "json", clock=nodes.CLOCK))["imports"]
+        ledger = lambda: json.loads(harness.chandler(store, "imports", "--format", "json", clock=nodes.CLOCK))
         for _ in range(ROUNDS):
             process = harness.subprocess.Popen(command, stdout=harness.subprocess.DEVNULL, stderr=harness.subprocess.PIPE, text=True)
             begun = lambda: process.poll() is not None or any(one["state"] == "running" for one in ledger())

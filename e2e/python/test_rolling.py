@@ -109,7 +109,7 @@ class Rolling(unittest.TestCase):
                 for number in range(6)]
             outcomes = [(*process.communicate(timeout=nodes.PATIENCE_S), process.returncode) for process in running]
             self.assertEqual([code for _, _, code in outcomes], [0] * 6, outcomes)
-            listed = json.loads(harness.chandler(store, "account", "list", "--format", "json", clock=nodes.CLOCK))["accounts"]
+            listed = json.loads(harness.chandler(store, "account", "list", "--format", "json", clock=nodes.CLOCK))
             self.assertEqual(len(listed), 6)
             self.server.sql(f"drop database {name} with (force)")
 
@@ -129,9 +129,9 @@ class Before(unittest.TestCase):
             database.close()
         (folder / "accounts.db").chmod(0o600)
         listed = harness.chandler(folder, "account", "list", "--format", "json", clock=nodes.CLOCK)
-        self.assertEqual([one["name"] for one in json.loads(listed)["accounts"]], ["ann", "bob"])
+        self.assertEqual([one["name"] for one in json.loads(listed)], ["ann", "bob"])
         ledger = json.loads(harness.chandler(folder, "imports", "--format", "json", clock=nodes.CLOCK))
-        self.assertEqual([one["file"] for one in ledger["imports"]], ["a.csv"])
+        self.assertEqual([one["file"] for one in ledger], ["a.csv"])
         store = nodes.shared_database().server.database("from_before")
         harness.chandler(folder, "move", "--from", f"sqlite:{folder}", "--to", store, clock=nodes.CLOCK)
         for words in (("account", "list"), ("imports",), ("audit",)):

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub struct Access {
     pub(crate) reach: Reach,
     /// The server of the database that knows what this node has admitted.
     pub(crate) settled: Mutex<Option<String>>,
+    /// The connections that had been made to the database when that was looked at.
+    pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
@@ -69,13 +71,13 @@ pub struct Access {
 /// No version of a database: those are counted from 0 on.
 const UNSEEN: i64 = i64::MIN;
 
-/// Accounts as they were at one version of the database.
+/// Accounts as they were at a version of the database. What was learnt at an earlier one is of use only while the database is away.
 #[derive(Debug, Default)]
 struct AccountCache {
     version: i64,
-    accounts: HashMap<AccountId, Arc<Account>>,
+    accounts: HashMap<AccountId, (i64, Arc<Account>)>,
     /// Families of tokens, and whether they have not been ended.
-    families: HashMap<Family, bool>,
+    families: HashMap<Family, (i64, bool)>,
     filled: bool,
 }
 
@@ -90,6 +92,20 @@ pub enum Look {
 }
 
 impl AccountCache {
+    /// Makes room: what is old goes first, and all of it if that is not enough.
+    fn make_room(&mut self) {
+        let version = self.version;
+        if self.accounts.len() >= CACHE_MAX {
+            self.accounts.retain(|_, (at, _)| *at == version);
+            if self.accounts.len() >= CACHE_MAX {
+                self.accounts.clear();
+            }
+        }
+        if self.families.len() >= CACHE_MAX {
+            self.families.retain(|_, (at, _)| *at == version);
+        }
+    }
+
     fn seen(&self) -> Option<i64> {
         self.filled.then_some(self.version)
     }
@@ -146,6 +162,7 @@ impl Access {
             shared_rates: SharedRates::default(),
             reach: Reach::default(),
             settled: Mutex::default(),
+            settled_at: AtomicU64::new(0),
             credentials: CredentialCache::default(),
             calls: Calls::default(),
             replays: Replays::default(),
@@ -420,7 +437,7 @@ impl Access {
             true => return Err(AccessError::Lost),
         };
         if cache.version != version || !cache.filled {
-            *cache = AccountCache { version, filled: true, ..AccountCache::default() };
+            (cache.version, cache.filled) = (version, true);
             // Stored while the cache is locked, so that it never goes back either.
             self.seen.store(version, Ordering::Release);
         }
@@ -445,10 +462,8 @@ impl Access {
             Some(version) => version,
             None => self.refresh_cache(&mut cache)?,
         };
-        if cache.accounts.len() >= CACHE_MAX {
-            *cache = AccountCache { version, filled: true, ..AccountCache::default() };
-        }
-        if let Some(account) = cache.accounts.get(&id) {
+        let learnt = self.reach.learnt(version);
+        if let Some((_, account)) = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at)) {
             return Ok(Some((version, Arc::clone(account))));
         }
         // Not held while the row is read, which may take a while. It is at least as new as the version, and filed under no other.
@@ -457,7 +472,8 @@ impl Access {
         let account = Arc::new(Account::of(row)?);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.seen() == Some(version) {
-            cache.accounts.insert(id, Arc::clone(&account));
+            cache.make_room();
+            cache.accounts.insert(id, (version, Arc::clone(&account)));
         }
         Ok(Some((version, account)))
     }
@@ -465,7 +481,7 @@ impl Access {
     /// The account of a caller as it was last seen here, if it was; nothing is asked for it.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.accounts.get(&caller.account()).cloned()
+        cache.accounts.get(&caller.account()).map(|(_, account)| Arc::clone(account))
     }
 
     /// The account of a caller, if it still is what it was when they proved to be it.
@@ -493,17 +509,17 @@ impl Access {
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, version: i64) -> Result<bool, AccessError> {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.version == version
-            && let Some(stands) = cache.families.get(&family)
-        {
+        let learnt = self.reach.learnt(version);
+        if let Some((_, stands)) = cache.families.get(&family).filter(|(at, _)| learnt.takes(*at)) {
             return Ok(*stands);
         }
         // As in `look`.
         drop(cache);
         let stands = self.asked(self.accounts.family_is_there(&family.text()))?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.make_room();
         if cache.version == version && cache.families.len() < CACHE_MAX {
-            cache.families.insert(family, stands);
+            cache.families.insert(family, (version, stands));
         }
         Ok(stands)
     }

@@ -419,7 +419,7 @@ impl Access {
     /// What an answer would cost now, or that there is no room for it.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if self.paid.is_paid(version, account.id, month, symbol) {
+        if self.paid.is_paid(self.reach.learnt(version), account.id, month, symbol) {
             return Ok(None);
         }
         if self.reach.is_away() {

@@ -1,11 +1,14 @@
 //! Credentials as they were at one version of the database, where that is a server: a request need not ask it who its caller is, and callers that were seen
 //! before are recognized while it is away.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash as StdHash;
 use std::sync::{Mutex, PoisonError};
 
 use store::{Credential, Hash, TokenRow};
 
+use crate::reach::Learnt;
 use crate::{Access, AccessError};
 
 /// Credentials of each kind that are kept before all are forgotten and read again.
@@ -16,48 +19,60 @@ pub(crate) struct CredentialCache {
     inner: Mutex<Known>,
 }
 
+/// Each with the version at which it was learnt.
 #[derive(Debug, Default)]
 struct Known {
-    version: i64,
-    by_key: HashMap<String, Credential>,
-    by_token: HashMap<Hash, Credential>,
-    tokens: HashMap<Hash, TokenRow>,
+    by_key: HashMap<String, (i64, Credential)>,
+    by_token: HashMap<Hash, (i64, Credential)>,
+    tokens: HashMap<Hash, (i64, TokenRow)>,
 }
 
-impl Known {
-    /// Empties it if it is of another version.
-    fn at(&mut self, version: i64) -> &mut Known {
-        let length = self.by_key.len().max(self.by_token.len()).max(self.tokens.len());
-        if self.version != version || length >= KEPT_MAX {
-            *self = Known { version, ..Known::default() };
+/// What a key has, if that was learnt when it is of use.
+fn find<K: Eq + StdHash, Q: Eq + StdHash + ?Sized, V: Clone>(
+    known: &HashMap<K, (i64, V)>,
+    key: &Q,
+    learnt: Learnt,
+) -> Option<V>
+where
+    K: Borrow<Q>,
+{
+    known.get(key).filter(|(at, _)| learnt.takes(*at)).map(|(_, value)| value.clone())
+}
+
+/// Keeps what was learnt. What is old goes first where there is no room, and all of it if that is not enough.
+fn keep<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
+    if known.len() >= KEPT_MAX && !known.contains_key(&key) {
+        known.retain(|_, (at, _)| *at == version);
+        if known.len() >= KEPT_MAX {
+            known.clear();
         }
-        self
     }
+    known.insert(key, (version, value));
 }
 
 impl CredentialCache {
-    pub(crate) fn by_key(&self, version: i64, app_key: &str) -> Option<Credential> {
-        self.lock().at(version).by_key.get(app_key).cloned()
+    pub(crate) fn by_key(&self, learnt: Learnt, app_key: &str) -> Option<Credential> {
+        find(&self.lock().by_key, app_key, learnt)
     }
 
-    pub(crate) fn by_token(&self, version: i64, hash: &Hash) -> Option<Credential> {
-        self.lock().at(version).by_token.get(hash).cloned()
+    pub(crate) fn by_token(&self, learnt: Learnt, hash: &Hash) -> Option<Credential> {
+        find(&self.lock().by_token, hash, learnt)
     }
 
-    pub(crate) fn token(&self, version: i64, hash: &Hash) -> Option<TokenRow> {
-        self.lock().at(version).tokens.get(hash).cloned()
+    pub(crate) fn token(&self, learnt: Learnt, hash: &Hash) -> Option<TokenRow> {
+        find(&self.lock().tokens, hash, learnt)
     }
 
     pub(crate) fn learn_key(&self, version: i64, credential: &Credential) {
-        self.lock().at(version).by_key.insert(credential.app_key.clone(), credential.clone());
+        keep(&mut self.lock().by_key, version, credential.app_key.clone(), credential.clone());
     }
 
     pub(crate) fn learn_token(&self, version: i64, credential: &Credential) {
-        self.lock().at(version).by_token.insert(credential.token_hash, credential.clone());
+        keep(&mut self.lock().by_token, version, credential.token_hash, credential.clone());
     }
 
     pub(crate) fn learn(&self, version: i64, hash: &Hash, row: &TokenRow) {
-        self.lock().at(version).tokens.insert(*hash, row.clone());
+        keep(&mut self.lock().tokens, version, *hash, row.clone());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -71,7 +86,7 @@ impl Access {
             return Ok(self.accounts.credential_by_key(app_key)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_key(version, app_key) {
+        if let Some(known) = self.credentials.by_key(self.reach.learnt(version), app_key) {
             return Ok(Some(known));
         }
         let found = self.asked(self.accounts.credential_by_key(app_key))?;
@@ -86,11 +101,11 @@ impl Access {
             return Ok(self.accounts.credential_by_token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_token(version, hash) {
+        if let Some(known) = self.credentials.by_token(self.reach.learnt(version), hash) {
             return Ok(Some(known));
         }
         // A token of OAuth that is known is none of these: then nothing is asked while the database is away.
-        if self.credentials.token(version, hash).is_some() {
+        if self.credentials.token(self.reach.learnt(version), hash).is_some() {
             return Ok(None);
         }
         let found = self.asked(self.accounts.credential_by_token(hash))?;
@@ -106,8 +121,11 @@ impl Access {
         hash: &Hash,
         now: market::Timestamp,
     ) -> Result<Option<Credential>, AccessError> {
-        if self.is_shared() && self.credentials.token(self.current_version()?, hash).is_some() {
-            return Ok(None);
+        if self.is_shared() {
+            let learnt = self.reach.learnt(self.current_version()?);
+            if self.credentials.token(learnt, hash).is_some() {
+                return Ok(None);
+            }
         }
         self.asked(self.accounts.credential_by_replaced(hash, now))
     }
@@ -118,7 +136,7 @@ impl Access {
             return Ok(self.accounts.token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.token(version, hash) {
+        if let Some(known) = self.credentials.token(self.reach.learnt(version), hash) {
             return Ok(Some(known));
         }
         let found = self.asked(self.accounts.token(hash))?;
@@ -149,9 +167,16 @@ mod tests {
         };
         cache.learn_key(3, &credential);
         cache.learn_token(3, &credential);
-        assert!(cache.by_key(3, "key").is_some() && cache.by_token(3, &[7; 32]).is_some());
-        assert!(cache.by_key(3, "other").is_none() && cache.token(3, &[7; 32]).is_none());
-        assert!(cache.by_key(4, "key").is_none());
-        assert!(cache.by_key(3, "key").is_none(), "it does not come back");
+        let (then, later) = (Learnt::At(3), Learnt::At(4));
+        assert!(cache.by_key(then, "key").is_some() && cache.by_token(then, &[7; 32]).is_some());
+        assert!(cache.by_key(then, "other").is_none() && cache.token(then, &[7; 32]).is_none());
+        assert!(cache.by_key(later, "key").is_none());
+        assert!(cache.by_key(Learnt::Ever, "key").is_some(), "unless nothing newer can be had");
+        for number in 0..KEPT_MAX {
+            let app_key = number.to_string();
+            cache.learn_key(4, &Credential { app_key, ..credential.clone() });
+        }
+        assert!(cache.lock().by_key.len() <= KEPT_MAX);
+        assert!(cache.by_key(Learnt::Ever, "key").is_none(), "what is old makes room");
     }
 }

@@ -7,6 +7,7 @@ use market::{Market, Symbol, Timestamp, Zone};
 use store::AccountId;
 
 use crate::Month;
+use crate::reach::Learnt;
 
 /// More than there are securities in all markets served.
 pub const QUOTA_MAX: u32 = 100_000;
@@ -23,8 +24,17 @@ pub(crate) struct PaidSecurities {
 
 #[derive(Debug, Default)]
 struct Paid {
+    /// The newest version that anybody has asked for.
     version: i64,
-    months: HashMap<AccountId, (Option<Month>, HashSet<Symbol>)>,
+    months: HashMap<AccountId, PaidMonth>,
+}
+
+/// The securities of one month, as they were learnt at a version.
+#[derive(Debug)]
+struct PaidMonth {
+    version: i64,
+    month: Month,
+    symbols: HashSet<Symbol>,
 }
 
 impl Default for PaidSecurities {
@@ -38,15 +48,15 @@ impl PaidSecurities {
         Month::of(self.zone.date(now))
     }
 
-    pub(crate) fn is_paid(&self, version: i64, account: AccountId, month: Month, symbol: &Symbol) -> bool {
+    pub(crate) fn is_paid(&self, learnt: Learnt, account: AccountId, month: Month, symbol: &Symbol) -> bool {
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        // What an operator changes may be the usage itself.
-        if paid.version != version {
-            *paid = Paid { version, ..Paid::default() };
+        if let Learnt::At(version) = learnt {
+            paid.version = paid.version.max(version);
         }
-        paid.months
-            .get(&account)
-            .is_some_and(|(known, symbols)| *known == Some(month) && symbols.contains(symbol))
+        // What an operator changes may be the usage itself, so what was learnt at another version says nothing.
+        paid.months.get(&account).is_some_and(|known| {
+            learnt.takes(known.version) && known.month == month && known.symbols.contains(symbol)
+        })
     }
 
     pub(crate) fn paid(&self, version: i64, account: AccountId, month: Month, symbol: Symbol) {
@@ -56,14 +66,17 @@ impl PaidSecurities {
             return;
         }
         if paid.months.len() >= MONTHS_MAX && !paid.months.contains_key(&account) {
-            paid.months.clear();
+            paid.months.retain(|_, known| known.version == version);
+            if paid.months.len() >= MONTHS_MAX {
+                paid.months.clear();
+            }
         }
-        let (known, symbols) = paid.months.entry(account).or_default();
-        if *known != Some(month) {
-            *known = Some(month);
-            symbols.clear();
+        let new = || PaidMonth { version, month, symbols: HashSet::new() };
+        let known = paid.months.entry(account).or_insert_with(new);
+        if (known.version, known.month) != (version, month) {
+            *known = new();
         }
-        symbols.insert(symbol);
+        known.symbols.insert(symbol);
     }
 }
 
@@ -95,7 +108,8 @@ mod tests {
             (months.month(Timestamp(1_786_000_000)), months.month(Timestamp(1_789_000_000)));
         assert_ne!(august, september);
         let symbol: Symbol = "700.HK".parse().unwrap();
-        let knows = |version, account, month| months.is_paid(version, AccountId(account), month, &symbol);
+        let knows =
+            |version, account, month| months.is_paid(Learnt::At(version), AccountId(account), month, &symbol);
         assert!(!knows(1, 1, august));
         months.paid(1, AccountId(1), august, symbol.clone());
         assert!(knows(1, 1, august));
@@ -106,5 +120,7 @@ mod tests {
         assert!(!knows(2, 1, september));
         months.paid(1, AccountId(1), september, symbol.clone());
         assert!(!knows(2, 1, september), "what was learnt late is not taken over");
+        let ever = |account| months.is_paid(Learnt::Ever, AccountId(account), september, &symbol);
+        assert!(ever(1) && !ever(2), "unless nothing newer can be had");
     }
 }

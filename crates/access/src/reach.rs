@@ -24,6 +24,24 @@ pub enum Reached {
     Lost(Duration),
 }
 
+/// What is taken of what was learnt before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learnt {
+    /// What was learnt at this version of the database.
+    At(i64),
+    /// Whatever was learnt: the database is away, and nothing newer can be had.
+    Ever,
+}
+
+impl Learnt {
+    pub(crate) fn takes(self, version: i64) -> bool {
+        match self {
+            Learnt::At(at) => at == version,
+            Learnt::Ever => true,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Reach {
     grace: Duration,
@@ -59,6 +77,11 @@ impl Reach {
         self.is_away.load(Ordering::Acquire)
     }
 
+    /// What is taken of what was learnt, where a version of the database would be looked for.
+    pub(crate) fn learnt(&self, version: i64) -> Learnt {
+        if self.is_away() { Learnt::Ever } else { Learnt::At(version) }
+    }
+
     /// Whether it is away for too long to go on.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
@@ -67,6 +90,11 @@ impl Reach {
     /// Whether rates are decided by the database.
     pub(crate) fn is_settling(&self) -> bool {
         self.is_settling.load(Ordering::Acquire)
+    }
+
+    /// It is another server than before: rates are shares until all nodes have brought back what they admitted.
+    pub(crate) fn settle(&self) {
+        self.is_settling.store(true, Ordering::Release);
     }
 
     /// Somebody has found that it is away.

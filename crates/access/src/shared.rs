@@ -1,7 +1,8 @@
 //! What the database decides for all nodes, and what this node decides by itself: where there is one process, and while the database is away.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
@@ -119,6 +120,8 @@ impl Access {
         };
         let RateLimit { requests, within } = limit;
         let ask = RateAsk { requests, within, calls };
+        // What cannot be asked is met again below.
+        self.look_for_another_server(shared, uptime).ok();
         let by_share = || self.shared_rates.pass_share(id, &ask, self.reach.share(requests), uptime);
         if self.goes_on_alone()? || self.reach.is_settling() {
             return Ok(by_share());
@@ -263,15 +266,34 @@ impl Access {
         Ok(beat.ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why)).collect())
     }
 
+    /// Looks, when a connection was made anew, whether it is still the same server.
+    fn look_for_another_server(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
+        let made = shared.connections_made();
+        if self.reach.is_away() || self.settled_at.load(Ordering::Acquire) == made {
+            return Ok(());
+        }
+        let before = self.settled_on();
+        let now = self.settle_rates(shared, uptime)?;
+        if before.is_some_and(|before| before != now) {
+            // Other nodes have to bring back theirs, too; the next beat says whether they have.
+            self.reach.settle();
+        }
+        self.settled_at.store(made, Ordering::Release);
+        Ok(())
+    }
+
+    fn settled_on(&self) -> Option<String> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Brings back what this node has admitted, where the database may not know of it: after it was away, and when another server has taken its place.
     fn settle_rates(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
         let incarnation = shared.incarnation()?;
-        let mut settled = self.settled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_another = settled.as_ref().is_some_and(|known| *known != incarnation);
+        let is_another = self.settled_on().is_some_and(|known| known != incarnation);
         if is_another || self.reach.is_away() {
             shared.bring_back(&self.shared_rates.own(uptime))?;
         }
-        *settled = Some(incarnation.clone());
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = Some(incarnation.clone());
         Ok(incarnation)
     }
 

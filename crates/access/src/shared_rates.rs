@@ -115,16 +115,14 @@ impl SharedRates {
     /// Everything that this node has admitted and that still counts.
     pub(crate) fn own(&self, uptime: Duration) -> Vec<TimedRequests> {
         let mut known = self.lock();
-        let mut all = Vec::new();
-        for (account, window) in &mut known.accounts {
+        let own = known.accounts.iter_mut().filter_map(|(account, window)| {
             window.forget(uptime);
-            if !window.own.is_empty() {
-                // Without a time of the database there is none to bring back.
-                let times_us =
-                    window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0).collect();
-                all.push(TimedRequests { account: *account, requests: window.rule.0, times_us });
-            }
-        }
+            // Without a time of the database there is none to bring back.
+            let times = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0);
+            let own = TimedRequests { account: *account, requests: window.rule.0, times_us: times.collect() };
+            (!window.own.is_empty()).then_some(own)
+        });
+        let mut all: Vec<TimedRequests> = own.collect();
         all.sort_unstable_by_key(|one| one.account);
         all
     }

@@ -7,6 +7,7 @@ use market::{Calendar, Date};
 use store::{AccountId, RecordedLevel};
 
 use crate::level::TradingDays;
+use crate::reach::Learnt;
 use crate::{Grounds, Level, Reason};
 
 /// Accounts whose standing is remembered before all are forgotten and judged again.
@@ -49,7 +50,8 @@ pub(crate) struct Standings {
 #[derive(Debug, Default)]
 struct Judged {
     version: i64,
-    accounts: HashMap<AccountId, (Arc<Standing>, Option<UnrecordedLevel>)>,
+    /// Each with the version at which it was judged.
+    accounts: HashMap<AccountId, (i64, Arc<Standing>, Option<UnrecordedLevel>)>,
 }
 
 impl Standings {
@@ -59,13 +61,13 @@ impl Standings {
 
     pub(crate) fn known(
         &self,
-        version: i64,
+        learnt: Learnt,
         id: AccountId,
         day: Date,
     ) -> Option<(Arc<Standing>, Option<UnrecordedLevel>)> {
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = judged.accounts.get(&id).filter(|(standing, _)| standing.day == day)?;
-        (judged.version == version).then(|| known.clone())
+        let (at, standing, unrecorded) = judged.accounts.get(&id)?;
+        (learnt.takes(*at) && standing.day == day).then(|| (Arc::clone(standing), *unrecorded))
     }
 
     pub(crate) fn learn(
@@ -79,16 +81,20 @@ impl Standings {
         if judged.version > version {
             return;
         }
-        if judged.version != version || judged.accounts.len() >= STANDINGS_MAX {
-            *judged = Judged { version, ..Judged::default() };
+        judged.version = version;
+        if judged.accounts.len() >= STANDINGS_MAX {
+            judged.accounts.retain(|_, (at, ..)| *at == version);
+            if judged.accounts.len() >= STANDINGS_MAX {
+                judged.accounts.clear();
+            }
         }
-        judged.accounts.insert(id, (Arc::clone(standing), unrecorded));
+        judged.accounts.insert(id, (version, Arc::clone(standing), unrecorded));
     }
 
     /// The level of a standing has been recorded, unless another one has been judged meanwhile.
     pub(crate) fn settled(&self, id: AccountId, standing: &Standing) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, unrecorded)) = judged.accounts.get_mut(&id)
+        if let Some((_, known, unrecorded)) = judged.accounts.get_mut(&id)
             && (known.day, known.level) == (standing.day, standing.level)
         {
             *unrecorded = None;

@@ -44,6 +44,12 @@ impl Clock {
     }
 }
 
+/// The machine's clock in milliseconds since 1970, to compare with others.
+pub(crate) fn machine_ms() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
+    jiff::Timestamp::now().as_millisecond()
+}
+
 impl FromStr for Clock {
     type Err = String;
 

@@ -1,10 +1,14 @@
 //! When candles arrived that came later than they would have acted. Only where the machine's clock is the market's: then an import may
 //! bring a minute that the market has passed.
+//!
+//! Where several nodes share a database, one of them sees such a candle first, and another may have gone on without it by then. So all of them take the instant that the
+//! first has noted in the database, and that is a little later: by then every node has the candle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use market::{Session, Symbol, Timestamp};
+use store::{Arrival, Shared, StoreError};
 
 /// How long an arrival is remembered, in seconds. Afterwards the candle has acted on every account that had an order open.
 pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
@@ -13,9 +17,14 @@ pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late([BTreeMap<Timestamp, Timestamp>; 4]);
 
+/// How much later a candle acts where several nodes have to see it first: they do within two seconds.
+const AMONG_NODES_S: i64 = 3;
+
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     symbols: RwLock<HashMap<Symbol, Arc<Late>>>,
+    /// Where they are noted for all nodes, if there may be several.
+    shared: Option<Arc<Shared>>,
 }
 
 impl Late {
@@ -49,7 +58,43 @@ impl Late {
 }
 
 impl Arrivals {
-    pub(crate) fn of(&self, symbol: &Symbol) -> Option<Arc<Late>> {
+    pub(crate) fn of(shared: Option<Arc<Shared>>) -> Arrivals {
+        Arrivals { shared, ..Arrivals::default() }
+    }
+
+    /// When a candle acts that was seen for the first time now. Whoever has been advanced to this very second has not seen it, so that is the next one at the
+    /// earliest.
+    pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
+        let later = if self.shared.is_some() { AMONG_NODES_S } else { 0 };
+        Timestamp(now.0.saturating_add(1).saturating_add(later))
+    }
+
+    /// The same as [`Arrivals::note`], for all nodes: what one of them has noted before stays, and what others have noted is learnt.
+    pub(crate) fn note_among_nodes(
+        &self,
+        symbol: &Symbol,
+        stamps: &[(Session, Timestamp)],
+        (at, now): (Timestamp, Timestamp),
+    ) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else {
+            self.note(symbol, stamps, at);
+            return Ok(());
+        };
+        if !stamps.is_empty() {
+            let noted =
+                stamps.iter().map(|(session, stamp)| Arrival { session: session.code(), stamp: *stamp, at });
+            shared.note_arrivals(symbol, &noted.collect::<Vec<_>>())?;
+        }
+        let since = Timestamp(now.0.saturating_sub(REMEMBERED_FOR));
+        for Arrival { session, stamp, at } in shared.arrivals(symbol, since)? {
+            if let Some(session) = Session::ALL.into_iter().find(|one| one.code() == session) {
+                self.note(symbol, &[(session, stamp)], at);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn of_symbol(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         self.symbols.read().unwrap_or_else(PoisonError::into_inner).get(symbol).cloned()
     }
 
@@ -75,11 +120,11 @@ mod tests {
 
     fn noted(notes: &[(i64, i64)]) -> Arc<Late> {
         let (arrivals, symbol) = (Arrivals::default(), "700.HK".parse().unwrap());
-        assert!(arrivals.of(&symbol).is_none());
+        assert!(arrivals.of_symbol(&symbol).is_none());
         for (stamp, at) in notes {
             arrivals.note(&symbol, &[(ON, Timestamp(*stamp))], Timestamp(*at));
         }
-        arrivals.of(&symbol).unwrap()
+        arrivals.of_symbol(&symbol).unwrap()
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl<'a> StoreFeed<'a> {
     /// What came late; by a clock that was set, everything has arrived.
     fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         match self.as_of {
-            AsOf::Live(_) => self.markets.arrivals.of(symbol),
+            AsOf::Live(_) => self.markets.arrivals.of_symbol(symbol),
             AsOf::Replay(_) => None,
         }
     }

@@ -60,6 +60,11 @@ impl LastPushed {
         }
     }
 
+    /// Whether listeners here have heard of all of a journal with this head.
+    pub(crate) fn is_at(&self, head: &JournalHead) -> bool {
+        self.lock().mark == Some(Mark::of(Some(head)))
+    }
+
     /// The last entry that was pushed of a journal that has only been added to since, if any is known.
     pub(crate) fn within(&self, head: &JournalHead) -> Option<u64> {
         self.lock().mark.filter(|mark| mark.era == head.era()).map(|mark| mark.number)

@@ -78,12 +78,11 @@ impl Minutes {
             return Ok(part.clone());
         }
         let part = Arc::new(Part::read(history, reader, symbol, index)?);
-        if let AsOf::Live(now) = as_of
-            && let Some(known) = known.map(|known| known.stamps()).or_else(|| self.stamps_of(&key))
-        {
-            // Whoever has been advanced to this very second has not seen them, so they act in the next one.
-            let at = Timestamp(now.0.saturating_add(1));
-            arrivals.note(symbol, &part.new_since(&known, at), at);
+        if let AsOf::Live(now) = as_of {
+            let known = known.map(|known| known.stamps()).or_else(|| self.stamps_of(&key));
+            let at = arrivals.instant(now);
+            let new = known.map(|known| part.new_since(&known, at)).unwrap_or_default();
+            arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
         // Another request may have read a newer state meanwhile; then the next one reads this part again.
         self.parts.insert(key, part.clone());

@@ -136,8 +136,8 @@ impl Paper {
         tables: Tables,
         listener: Arc<dyn Listener>,
     ) -> Paper {
-        let (minutes, arrivals, securities) =
-            (Minutes::default(), Arrivals::default(), Securities::default());
+        let arrivals = Arrivals::of(accounts.shared().cloned());
+        let (minutes, securities) = (Minutes::default(), Securities::default());
         let markets = Markets { history, minutes, arrivals, securities };
         Paper {
             accounts,
@@ -293,6 +293,18 @@ impl Paper {
         let book = self.current(&mut kept, id)?;
         kept.book = Some(book);
         Ok(())
+    }
+
+    /// The same for many accounts: of those of which nothing is new, nothing but the heads of their journals is read. An error is that of one
+    /// of them, and hinders no other.
+    pub fn follow_all(&self, ids: &[AccountId]) -> Result<(), PaperError> {
+        let mut failed = None;
+        for (id, head) in self.accounts.journal_heads_of(ids)? {
+            if !self.place(id).last_pushed.is_at(&head) {
+                failed = self.follow(id).err().or(failed);
+            }
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Every entry of an account's journal.

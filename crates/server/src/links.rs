@@ -234,14 +234,13 @@ impl Links {
 
     /// Connections that have stopped to answer, or answer again, since the last call: other nodes may need their seats.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
-        let mut changed = Vec::new();
-        for (id, seat) in self.lock().iter_mut() {
+        let mut all = self.lock();
+        let changed = all.iter_mut().filter_map(|(id, seat)| {
             let is_silent = seat.pulse.is_overdue(uptime);
-            if seat.is_silent != is_silent {
-                seat.is_silent = is_silent;
-                changed.push((*id, is_silent));
-            }
-        }
+            let before = std::mem::replace(&mut seat.is_silent, is_silent);
+            (before != is_silent).then_some((*id, is_silent))
+        });
+        let mut changed: Vec<(ConnectionId, bool)> = changed.collect();
         changed.sort_unstable();
         changed
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use access::{Access, AccessError, Region};
 use history::History;
-use store::{CopySettings, Store, StoreError};
+use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -126,14 +126,6 @@ impl Server {
             None => None,
         };
         let access = access.with_pkce(settings.pkce).with_grace(settings.node.grace);
-        let store = match (store.dir(), &settings.node.cache) {
-            (None, Some(cache)) => store.with_copy(&CopySettings {
-                dir: cache.clone(),
-                bytes_max: settings.node.cache_size,
-                grace: settings.node.grace,
-            })?,
-            _ => store,
-        };
         access.follow()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);

@@ -98,14 +98,14 @@ fn main() {
     drop(reader);
     held(&store, &ids);
     drop(store.writer().unwrap());
-    let file = std::fs::metadata(store.path()).unwrap().len();
+    let file = std::fs::metadata(store.path().unwrap()).unwrap().len();
     let over = (file as f64 / payload as f64 - 1.0) * 100.0;
     println!("file {file} bytes for {payload} bytes of blocks: {over:.1} % over");
 }
 
 /// The floor: one statement held for ever, outside this crate's reader.
 fn held(store: &Store, ids: &[i64]) {
-    let conn = rusqlite::Connection::open(store.path()).unwrap();
+    let conn = rusqlite::Connection::open(store.path().unwrap()).unwrap();
     conn.execute_batch("begin").unwrap();
     let mut statement = conn.prepare("select body from block_body where id = $1").unwrap();
     let mut body = Vec::new();

@@ -22,6 +22,8 @@ mod error;
 mod file_names;
 mod finding;
 mod moving;
+mod scratch;
+mod survey;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -37,9 +39,9 @@ pub use accounts::{
     WatchlistId, WatchlistIds, Watchlists,
 };
 pub use accounts::{
-    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
-    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
-    SignatureLimits, SignatureOutcome, TimedRequests,
+    Arrival, Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow,
+    PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow,
+    Shared, SignatureLimits, SignatureOutcome, TimedRequests,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
@@ -60,3 +62,7 @@ pub use engine::{Address, AddressError, Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
+pub use scratch::Scratch;
+pub use survey::{
+    Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
+};

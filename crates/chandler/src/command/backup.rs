@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
-use store::{Backup, KeyFile, Manifest, Part};
+use store::{Backup, KeyFile, Manifest, Part, Place};
 pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
@@ -16,6 +16,7 @@ use crate::output::{self, Column, Format};
 use crate::progress::Flags;
 use crate::surroundings::Surroundings;
 
+pub(super) mod server;
 mod watched;
 
 /// The version of the program, for manifests.
@@ -28,7 +29,14 @@ const PARTIAL: &str = ".partial";
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The folder to make; with --keep, the folder in which dated ones are made
-    destination: PathBuf,
+    #[arg(required_unless_present = "verify")]
+    destination: Option<PathBuf>,
+    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a folder of pg_basebackup
+    #[arg(long, value_name = "BACKUP", conflicts_with_all = ["destination", "keep", "without_key", "no_verify"])]
+    verify: Option<PathBuf>,
+    /// With --verify: an empty database to restore into, instead of one that is made for it and removed again
+    #[arg(long, value_name = "STORE", requires = "verify")]
+    into: Option<String>,
     /// Make DESTINATION/chandler-TIME, and remove the oldest beyond so many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     keep: Option<u32>,
@@ -45,17 +53,32 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let Some(directory) = surroundings.place()?.path() else {
-        return Err(usage("a store on PostgreSQL is backed up with PostgreSQL's own tools"));
+    let directory = match (surroundings.place()?, &arguments.verify) {
+        (Place::Path(directory), None) => directory,
+        (Place::Path(_), Some(backup)) => {
+            let backup = backup.display();
+            return Err(usage(format!(
+                "--verify is for backups of PostgreSQL: that of a directory is verified with `chandler restore {backup} --check`"
+            )));
+        }
+        (Place::Server(address), Some(backup)) => {
+            let into = arguments.into.as_deref();
+            return server::verify(address, backup, into, surroundings, arguments.progress, arguments.format);
+        }
+        (Place::Server(address), None) => {
+            let to = arguments.destination.as_deref().unwrap_or(Path::new("."));
+            return server::say_backup(address, to, surroundings, arguments.format);
+        }
     };
+    let destination = arguments.destination.as_deref().unwrap_or(Path::new("."));
     // The time of a backup is the machine's: the market's may stand still.
     let now = Clock::Machine.now();
     let watched = Interruptible::begin(arguments.progress)?;
     let mut shelf = None;
     let to = match arguments.keep {
-        None => arguments.destination.clone(),
+        None => destination.to_owned(),
         Some(_) => {
-            let to = &arguments.destination;
+            let to = destination;
             fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
             shelf = Shelf::enter(to)?;
             let time: String = now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
@@ -76,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Some(watched.check(&to, surroundings.history.venues(), &words)?)
     };
     // Only after the check, so that a damaged store does not displace backups from before the damage.
-    let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(&arguments.destination, keep))?;
+    let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
             "backup": to.display().to_string(), "verified": looked == Some(CheckDepth::AtBlocks), "manifest": manifest_json(&manifest),

@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let store = surroundings.open(Access::Read)?;
     let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
     let accounts = accounts(surroundings.place()?);
-    let told = arguments.tell(&report, &accounts);
+    let pages = Pages::of(&store)?;
+    let told = arguments.tell(&report, &accounts, pages);
     if matches!(&accounts, AccountsReport::Damaged(_)) {
         output::tell(
             "chandler: the accounts are damaged: restore them from a backup with --only accounts --replace",
@@ -55,6 +56,37 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         }
     });
     failure::found(told, Err(Failure::Reported))
+}
+
+/// What watches over the pages of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    /// This program: they are files, and were read.
+    Checked,
+    /// A server, with checksums of its own or without.
+    OfServer { has_checksums: Option<bool> },
+}
+
+impl Pages {
+    fn of(store: &Store) -> Result<Pages, StoreError> {
+        match store.dir() {
+            Some(_) => Ok(Pages::Checked),
+            None => Ok(Pages::OfServer { has_checksums: store.has_page_checksums()? }),
+        }
+    }
+
+    fn note(self) -> Option<&'static str> {
+        match self {
+            Pages::Checked => None,
+            Pages::OfServer { has_checksums: Some(true) } => Some("PostgreSQL's own, with checksums"),
+            Pages::OfServer { has_checksums: Some(false) } => Some(
+                "PostgreSQL's own, without checksums: `pg_checksums --enable` while the server is stopped",
+            ),
+            Pages::OfServer { has_checksums: None } => {
+                Some("the server's own, which does not say whether it checks them")
+            }
+        }
+    }
 }
 
 /// The state of a store's accounts.
@@ -118,7 +150,7 @@ fn accounts(place: &Place) -> AccountsReport {
 }
 
 impl Arguments {
-    fn tell(&self, report: &CheckReport, accounts: &AccountsReport) -> Result<(), Failure> {
+    fn tell(&self, report: &CheckReport, accounts: &AccountsReport, pages: Pages) -> Result<(), Failure> {
         if self.format == Format::Json {
             let damage: Vec<Value> = report
                 .damage
@@ -128,10 +160,14 @@ impl Arguments {
                     json!({"series": series, "time": damage.at.map(|at| at.to_string()), "problem": damage.problem})
                 })
                 .collect();
-            return Ok(output::json(&json!({
+            let mut told = json!({
                 "blocks": report.blocks, "candles": report.rows, "trades": report.trades, "bytes": report.bytes,
                 "damage": damage, "accounts": accounts.problems(), "accounts_note": accounts.note(),
-            }))?);
+            });
+            if let (Pages::OfServer { has_checksums }, Some(told)) = (pages, told.as_object_mut()) {
+                told.insert("page_checksums".to_owned(), has_checksums.into());
+            }
+            return Ok(output::json(&told)?);
         }
         let mut out = output::stdout();
         for damage in &report.damage {
@@ -149,7 +185,11 @@ impl Arguments {
         writeln!(out, "{candles}{trades} in {blocks}: {verdict}")?;
         let problems = accounts.problems().unwrap_or_default();
         for told in problems.iter().map(String::as_str).chain(accounts.note()) {
-            writeln!(out, "accounts.db: {}", output::printable(told))?;
+            let name = if pages == Pages::Checked { "accounts.db" } else { "accounts" };
+            writeln!(out, "{name}: {}", output::printable(told))?;
+        }
+        if let Some(note) = pages.note() {
+            writeln!(out, "pages: {note}")?;
         }
         Ok(out.flush()?)
     }

@@ -6,15 +6,17 @@ mod font;
 mod machine;
 mod ports;
 mod sdk;
+mod server;
 mod time;
 
 use std::io::{self, Write};
 use std::time::Duration;
 
+use ::server::{Concern, EXPOSURE_ADVICE, TlsError};
 use clap::Args;
 use market::Timestamp;
 use serde_json::{Value, json};
-use server::{Concern, EXPOSURE_ADVICE, TlsError};
+use store::Place;
 
 use crate::clock::Clock;
 use crate::config::arguments::Arguments as ServeArguments;
@@ -70,6 +72,13 @@ impl Arguments {
         checks.extend(exposure(&config));
         checks.push(font::statements(config.settings().statement_font.as_deref()));
         checks.extend(machine::disk(surroundings));
+        let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
+        if let Ok(Place::Server(address)) = surroundings.place() {
+            let node = config.settings().node;
+            let folder = surroundings.work_folder(node.cache.as_deref()).ok();
+            checks.extend(folder.and_then(|folder| machine::cache(&folder, node.cache_size)));
+            checks.extend(server::all(address));
+        }
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));
         checks.extend(databases::all(surroundings, self.deep, self.progress));

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use access::Actor;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use store::{Existing, Manifest, Part, Restore, Restored, Scope};
+use store::{Existing, Manifest, Part, Place, Restore, Restored, Scope};
 
 use super::backup::{
-    CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json,
+    CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json, server,
 };
 use crate::clock::Clock;
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::Flags;
 use crate::surroundings::Surroundings;
@@ -62,8 +62,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         return checked(arguments, &manifest, looked);
     }
     let actor = Actor::Operator.to_string();
-    let Some(directory) = surroundings.place()?.path() else {
-        return Err(usage("a store on PostgreSQL is restored with PostgreSQL's own tools"));
+    let directory = match surroundings.place()? {
+        Place::Path(directory) => directory,
+        Place::Server(address) => {
+            return server::say_restore(address, source, surroundings, arguments.format);
+        }
     };
     let restore = Restore {
         from: source,

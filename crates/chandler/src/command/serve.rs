@@ -11,7 +11,7 @@ use history::History;
 use market::Market;
 use serde::Serialize;
 use server::{Addresses, Server, ServerError, Settings, SignInLinks};
-use store::{Accounts, StoreError};
+use store::{Accounts, CopySettings, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
@@ -131,11 +131,19 @@ impl Serving {
     pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
         create_if_absent(surroundings)?;
         let store = surroundings.open(store::Access::Read)?;
+        let folder = surroundings.work_folder(settings.node.cache.as_deref())?;
+        let store = match store.dir() {
+            Some(_) => store,
+            None => {
+                let (bytes_max, grace) = (settings.node.cache_size, settings.node.grace);
+                store.with_copy(&CopySettings { dir: folder.clone(), bytes_max, grace })?
+            }
+        };
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
         let mut settings = Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
-        settings.node.cache = Some(surroundings.work_folder(settings.node.cache.as_deref())?);
+        settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
         let settings = &settings;
         let clock = surroundings.clock;

@@ -65,7 +65,7 @@ pub(super) fn sweep(core: &Arc<Core>) -> Job {
         first_after: SWEEP_EVERY,
         every: SWEEP_EVERY,
         demand: Arc::new(Notify::new()),
-        work: Arc::new(move |_| Ok(portion(&core, &after)?)),
+        work: Arc::new(move |_| portion(&core, &after)),
     }
 }
 

@@ -94,14 +94,8 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
         every: FOLLOW_EVERY,
         demand: Arc::new(Notify::new()),
         work: Arc::new(move |_| {
-            let mut failed = None;
-            for account in core.listeners.accounts() {
-                // One that cannot be read keeps nobody from hearing of the others.
-                if let Err(error) = core.paper.follow(account) {
-                    failed = Some(error);
-                }
-            }
-            failed.map_or(Ok(Progress::Done), |error| Err(error.into()))
+            core.paper.follow_all(&core.listeners.accounts())?;
+            Ok(Progress::Done)
         }),
     }
 }

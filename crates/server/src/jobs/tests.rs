@@ -15,6 +15,7 @@ use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use super::runner::{Runner, jittered};
 use super::{changes, expiry, of_server, paper_levels, retention, statements, uploads};
 use crate::core::Core;
+use crate::links::Links;
 use crate::metrics::{JobName, JobOutcome};
 use crate::settings::Settings;
 

@@ -185,7 +185,7 @@ mod tests {
     use access::Access;
     use history::History;
     use market::Venues;
-    use paper::Listener;
+    use paper::{Listener, Paper};
     use prost::Message;
     use trading::{
         Currency, OrderId, OrderPush, OrderStatus, OrderTag, OrderType, Quantity, Side, Tables, TriggerStatus,
@@ -255,7 +255,8 @@ mod tests {
     fn listen(scene: &Scene, connection: &str) -> (Listening, MailboxReader) {
         let (mailbox, reader) = Mailbox::new();
         let whose = (connection.parse().unwrap(), mailbox);
-        let listening = scene.listeners.listen(&scene.paper, ANN, whose, (Language::En, None)).unwrap();
+        let watched = scene.paper.watch(ANN).unwrap();
+        let listening = scene.listeners.listen(watched, ANN, whose, (Language::En, None));
         (listening, reader)
     }
 

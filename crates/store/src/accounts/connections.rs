@@ -9,10 +9,7 @@ use crate::engine::{Db, Role};
 
 #[derive(Debug)]
 pub(super) enum Connections {
-    File {
-        reader: Mutex<Db>,
-        writer: Mutex<Db>,
-    },
+    File(Box<OfFile>),
     Server {
         server: Arc<Server>,
         /// Of whoever changes something: a reader where they are only looked at.
@@ -20,10 +17,16 @@ pub(super) enum Connections {
     },
 }
 
+#[derive(Debug)]
+pub(super) struct OfFile {
+    reader: Mutex<Db>,
+    writer: Mutex<Db>,
+}
+
 /// A connection for as long as it is needed.
 pub(crate) enum Held<'a> {
     Shared(MutexGuard<'a, Db>),
-    Own(Db),
+    Own(Box<Db>),
 }
 
 impl Deref for Held<'_> {
@@ -39,25 +42,27 @@ impl Deref for Held<'_> {
 
 impl Connections {
     pub(super) fn of_file(reader: Db, writer: Db) -> Connections {
-        Connections::File { reader: Mutex::new(reader), writer: Mutex::new(writer) }
+        Connections::File(Box::new(OfFile { reader: Mutex::new(reader), writer: Mutex::new(writer) }))
     }
 
     // A panic in a question or a change leaves nothing half done in the connection, so poison is no reason to stop.
     pub(super) fn read(&self) -> Held<'_> {
         match self {
-            Connections::File { reader, .. } => {
-                Held::Shared(reader.lock().unwrap_or_else(PoisonError::into_inner))
+            Connections::File(file) => {
+                Held::Shared(file.reader.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Connections::Server { server, .. } => Held::Own(Db::on_server(server, Role::Reader)),
+            Connections::Server { server, .. } => Held::Own(Box::new(Db::on_server(server, Role::Reader))),
         }
     }
 
     pub(super) fn write(&self) -> Held<'_> {
         match self {
-            Connections::File { writer, .. } => {
-                Held::Shared(writer.lock().unwrap_or_else(PoisonError::into_inner))
+            Connections::File(file) => {
+                Held::Shared(file.writer.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Connections::Server { server, writes_as } => Held::Own(Db::on_server(server, *writes_as)),
+            Connections::Server { server, writes_as } => {
+                Held::Own(Box::new(Db::on_server(server, *writes_as)))
+            }
         }
     }
 }

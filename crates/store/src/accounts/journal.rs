@@ -13,7 +13,7 @@ use super::{
 };
 use crate::StoreError;
 use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, Value};
 
 /// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
 const ENTRIES_MAX: u32 = 4_096;
@@ -123,6 +123,18 @@ impl Accounts {
     /// The same with the version of the accounts ([`Accounts::version`]), for who needs both with every request.
     pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
         self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
+    }
+
+    /// How far the journals of some accounts are, of those that have one. On the way to a server all are asked for at once.
+    pub fn journal_heads_of(&self, ids: &[AccountId]) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
+        let values: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(id.0)]).collect();
+        let mut heads = Vec::with_capacity(ids.len());
+        self.read().each_of_all(sql::HEAD, values.iter().map(<[Value<'_>; 1]>::as_slice), |at, row| {
+            let head = JournalHead::read(row, 0)?;
+            heads.extend(ids.get(at).map(|id| (*id, head)));
+            Ok(())
+        })?;
+        Ok(heads)
     }
 
     /// Every journal there is.

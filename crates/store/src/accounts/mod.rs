@@ -44,9 +44,9 @@ pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
 pub use shared::{
-    Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow, PaceLimit,
-    PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow, Shared,
-    SignatureLimits, SignatureOutcome, TimedRequests,
+    Arrival, Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSeat, NodeId, NodeRow,
+    PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, SeatEnding, SeatOutcome, SeatRequest, SeatRow,
+    Shared, SignatureLimits, SignatureOutcome, TimedRequests,
 };
 pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
@@ -240,6 +240,12 @@ impl Accounts {
         let Some(mut account) = find(sql, &db)? else { return Ok(None) };
         account.read_rights(&db)?;
         Ok(Some(account))
+    }
+
+    /// How many accounts there are, those included that were revoked.
+    pub fn count(&self) -> Result<u64, StoreError> {
+        self.read()
+            .one(sql::ACCOUNT_COUNT, [], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or_default()))
     }
 
     pub fn is_empty(&self) -> Result<bool, StoreError> {
@@ -471,6 +477,11 @@ impl Accounts {
         version.into_iter().for_each(|version| self.following.saw(version));
         Ok(result)
     }
+}
+
+/// Lets nobody else change anything until the transaction has ended in which this is called first.
+pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
+    Gate::Everything.pass(db)
 }
 
 /// A transaction that is rolled back unless it is forgotten, also when the work inside panics.

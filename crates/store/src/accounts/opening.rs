@@ -86,11 +86,12 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
-        let durable = server.clone();
-        let pool = Pool(Box::new(move |commit| match commit {
+        let (durable, counted) = (server.clone(), fleeting.clone());
+        let open = move |commit| match commit {
             Commit::Durable => Db::on_server(&durable, writes_as),
             Commit::Fleeting => Db::on_server(&fleeting, writes_as),
-        }));
+        };
+        let pool = Pool { open: Box::new(open), made: Box::new(move || counted.made()) };
         let connections = Connections::Server { server, writes_as };
         Ok(Accounts {
             connections,

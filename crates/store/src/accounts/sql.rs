@@ -19,6 +19,7 @@ statements! {
     ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
+    ACCOUNT_COUNT: "count the accounts", "select count(*) from sealed_account";
     ANY_ACCOUNT: "look for accounts", "select exists (select 1 from sealed_account)";
     ADD_ACCOUNT: "add an account",
         "insert into account \

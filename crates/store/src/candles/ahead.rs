@@ -9,11 +9,14 @@ use crate::{BlockEntry, StoreError};
 /// Bytes that are fetched ahead at most, beside the body that is asked for.
 const BYTES_MAX: u64 = 4 << 20;
 
+/// Blocks by their ids, and how many bytes each has.
+type Expected = (Option<BodyOf>, Vec<(i64, u32)>);
+
 /// What a view expects to be asked for, and what it has fetched of that.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// The blocks of the last directory that was asked for, where all of them are wanted.
-    expected: RefCell<(Option<BodyOf>, Vec<(i64, u32)>)>,
+    expected: RefCell<Expected>,
     fetched: RefCell<HashMap<i64, Box<[u8]>>>,
     /// The place of the last body that had to be fetched, and how many were fetched with it on the way back.
     last: Cell<(usize, usize)>,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use market::Timestamp;
 
 use crate::candles::chain::{Back, LinkedEntry};
-use crate::candles::copy::{BODIES_MAX, BodyOf, fetch_bodies, sql as copy_sql};
+use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, Wanted, fetch_bodies, sql as copy_sql};
 use crate::candles::nearby::Side;
 use crate::candles::view::{TRIES, key};
 use crate::candles::{sql, trade_sql};
@@ -277,11 +277,10 @@ impl View {
     }
 
     /// Fetches bodies from the shared database, and hands them to the local copy.
-    fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<(i64, Box<[u8]>)>, StoreError> {
-        let bodies = fetch_bodies(self.far(), of, ids)?;
-        if let Some(near) = self.near() {
-            near.copy().keep(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
-        }
+    fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
+        let Some(near) = self.near() else { return fetch_bodies(self.far(), (of, Wanted::Stored), ids) };
+        let bodies = fetch_bodies(self.far(), (of, Wanted::Replaced), ids)?;
+        near.copy().keep(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
         Ok(bodies)
     }
 

@@ -99,6 +99,15 @@ impl Store {
         self.home.file()
     }
 
+    /// Whether the server of a store notices damage of its pages; `None` where it does not say, and of a store that is files, whose rows have
+    /// checksums of their own.
+    pub fn has_page_checksums(&self) -> Result<Option<bool>, StoreError> {
+        match self.home.server() {
+            Some(server) => Ok(home::check(server, Need::Read)?.checks_pages),
+            None => Ok(None),
+        }
+    }
+
     /// The schema that a store must have to be read.
     pub fn schema(&self) -> i64 {
         migrations::known(migrations::ALL)

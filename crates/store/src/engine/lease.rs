@@ -23,6 +23,11 @@ macro_rules! now_us {
     };
 }
 
+// Without waiting for a holder that is writing.
+const LOOK: Sql = Sql::new(
+    "look who has a lease",
+    concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
+);
 const TAKE: Sql = Sql::new(
     "take a lease",
     concat!(
@@ -45,6 +50,19 @@ const FENCE: Sql =
     Sql::new("make sure of a lease", "select name from lease where name = $1 and holder = $2 for update");
 const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
 
+/// Whoever has a lease.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holder {
+    /// On its own machine.
+    pub(crate) process: Option<u32>,
+}
+
+impl Holder {
+    fn read(text: &str) -> Holder {
+        Holder { process: text.split(' ').next().and_then(|word| word.parse().ok()) }
+    }
+}
+
 /// Held until it is dropped, or lost.
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -57,13 +75,23 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Nothing if another has it.
-    pub(crate) fn try_take(server: &Arc<Server>, name: &'static str) -> Result<Option<Lease>, StoreError> {
+    /// Or who has it.
+    pub(crate) fn try_take(
+        server: &Arc<Server>,
+        name: &'static str,
+    ) -> Result<Result<Lease, Holder>, StoreError> {
         let holder = holder();
         let db = Db::on_server(server, Role::Writer);
-        if db.run(TAKE, (name, &holder, GOOD_FOR_US))? == 0 {
-            return Ok(None);
+        let look = || db.first(LOOK, [name], |row| Ok(Holder::read(row.text(0)?)));
+        if let Some(other) = look()? {
+            return Ok(Err(other));
         }
+        match db.run(TAKE, (name, &holder, GOOD_FOR_US)) {
+            Ok(0) => return Ok(Err(look()?.unwrap_or_default())),
+            // It is over, and its holder is in the middle of a transaction all the same.
+            Err(StoreError::Locked { .. }) => return Ok(Err(Holder::default())),
+            taken => taken?,
+        };
         let is_lost = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = mpsc::channel();
         let renew = {
@@ -85,7 +113,7 @@ impl Lease {
             .spawn(renew)
             .map_err(|source| StoreError::Io { what: "start a thread for", place: place.clone(), source })?;
         let (stop, renewing) = (Some(stop), Some(renewing));
-        Ok(Some(Lease { server: server.clone(), name, holder, is_lost, stop, renewing }))
+        Ok(Ok(Lease { server: server.clone(), name, holder, is_lost, stop, renewing }))
     }
 
     /// Whether nobody else has it, as far as is known.

@@ -23,8 +23,8 @@ impl WriterLock {
 
     pub(crate) fn of_server(server: &Arc<Server>) -> Result<WriterLock, StoreError> {
         match Lease::try_take(server, "writer")? {
-            Some(lease) => Ok(WriterLock::Lease(lease)),
-            None => Err(StoreError::Busy { place: Place::from(server.address()), pid: None }),
+            Ok(lease) => Ok(WriterLock::Lease(lease)),
+            Err(other) => Err(StoreError::Busy { place: Place::from(server.address()), pid: other.process }),
         }
     }
 
@@ -62,7 +62,7 @@ impl JobLock {
     }
 
     pub(crate) fn of_server(server: &Arc<Server>) -> Result<Option<JobLock>, StoreError> {
-        Ok(Lease::try_take(server, "jobs")?.map(|lease| JobLock(Held::Lease(lease))))
+        Ok(Lease::try_take(server, "jobs")?.ok().map(|lease| JobLock(Held::Lease(lease))))
     }
 
     /// Whether it is still this process's. One that is not is to be dropped, and may be taken again.

@@ -31,7 +31,7 @@ pub struct VersionReader(Source);
 #[derive(Debug)]
 enum Source {
     Database {
-        db: Db,
+        db: Box<Db>,
         seen: SeenVersion,
     },
     /// The local copy of a node knows its version.
@@ -40,7 +40,7 @@ enum Source {
 
 impl VersionReader {
     pub(crate) fn open(home: &Home) -> Result<VersionReader, StoreError> {
-        let (db, seen) = (home.open(Role::Reader)?, SeenVersion::default());
+        let (db, seen) = (Box::new(home.open(Role::Reader)?), SeenVersion::default());
         Ok(VersionReader(Source::Database { db, seen }))
     }
 

@@ -43,32 +43,45 @@ pub(super) struct Target {
     place: Place,
     pub(super) candles: Db,
     pub(super) accounts: Db,
-    _guard: Guard,
+    guard: Guard,
 }
 
-/// Keeps other imports away.
+/// Keeps imports and the background work of servers away.
 #[derive(Debug)]
 struct Guard {
-    _lock: WriterLock,
+    lock: WriterLock,
+    _jobs: JobLock,
 }
+
+// Servers are noted where several of them share a database.
+const SERVERS: Sql = Sql::new(
+    "look for servers",
+    "select count(*) from node where seen_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - 15000000",
+);
 
 impl Guard {
     /// Refused while a server runs there.
     fn take(place: &Place) -> Result<Guard, MoveError> {
         let home = Home::of(place, home::Part::Candles, Pace::Long)?;
-        let jobs = match (&home, place.path()) {
-            (Home::Server(server), _) => JobLock::of_server(server)?,
-            (Home::File(_), Some(dir)) => JobLock::of_directory(dir)?,
-            (Home::File(_), None) => None,
-        };
-        let lock = || match (&home, place.path()) {
-            (Home::Server(server), _) => WriterLock::of_server(server),
-            (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
-            (Home::File(_), None) => Err(StoreError::Absent { place: place.clone() }),
+        let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
+        let (lock, jobs) = match (&home, place.path()) {
+            (Home::Server(server), _) => {
+                if Accounts::is_there(place)? {
+                    let running: i64 = open(place, Part::Accounts)?.one(SERVERS, [], |row| row.get(0))?;
+                    match running {
+                        0 => {}
+                        1 => return Err(in_use("a server".to_owned())),
+                        more => return Err(in_use(format!("{more} servers"))),
+                    }
+                }
+                (WriterLock::of_server(server)?, JobLock::of_server(server)?)
+            }
+            (Home::File(_), Some(dir)) => (WriterLock::of_directory(dir)?, JobLock::of_directory(dir)?),
+            (Home::File(_), None) => return Err(StoreError::Absent { place: place.clone() }.into()),
         };
         match jobs {
-            Some(_) => Ok(Guard { _lock: lock()? }),
-            None => Err(MoveError::InUse { place: place.clone(), by: "a server".to_owned() }),
+            Some(jobs) => Ok(Guard { lock, _jobs: jobs }),
+            None => Err(in_use("a server".to_owned())),
         }
     }
 }
@@ -111,7 +124,10 @@ impl Source {
             // No import runs, and none can begin.
             (Part::Candles, _) => self.candles.begin_read(),
             // Accounts have many writers; as long as this transaction is open, they wait.
-            (Part::Accounts | Part::Key, Some(accounts)) => accounts.begin_write(),
+            (Part::Accounts | Part::Key, Some(accounts)) => {
+                accounts.begin_write()?;
+                accounts::lock_out_writers(accounts)
+            }
             (Part::Accounts | Part::Key, None) => Ok(()),
         }
     }
@@ -227,7 +243,7 @@ impl Target {
             place: place.clone(),
             candles: open(place, Part::Candles)?,
             accounts: open(place, Part::Accounts)?,
-            _guard: guard,
+            guard,
         };
         for (part, found) in [(Part::Candles, &candles), (Part::Accounts, &accounts)] {
             if matches!(found, Found::Nothing | Found::Empty) {
@@ -255,8 +271,13 @@ impl Target {
         work: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let db = self.db(part);
+        let lock = &self.guard.lock;
         db.begin_write()?;
-        let done = work().and_then(|()| db.commit());
+        let done = match part {
+            Part::Candles => lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db)),
+            Part::Accounts | Part::Key => work(),
+        };
+        let done = done.and_then(|()| db.commit());
         if done.is_err() {
             db.rollback().ok();
         }
@@ -298,7 +319,16 @@ impl Target {
     }
 }
 
-/// The command that removes what a store has on a server.
-pub(super) fn drop_schemas(place: &Place) -> String {
-    format!("drop the schemas of {place}")
+/// How a target is emptied.
+pub(super) fn removal(place: &Place) -> String {
+    match place {
+        Place::Path(path) => format!("remove {}", path.display()),
+        Place::Server(address) => {
+            format!(
+                "`psql '{}' -c 'drop schema {} cascade'`",
+                address.for_tools(),
+                address.schemas().join(", ")
+            )
+        }
+    }
 }

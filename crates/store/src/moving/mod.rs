@@ -79,14 +79,14 @@ pub enum MoveError {
     #[error(
         "{place} has the beginning of a move of {of}, as that was then: run the same command with that store, unchanged, or empty \
          the target ({}) and begin anew",
-        emptied(place)
+        ends::removal(place)
     )]
     Other { place: Place, of: String },
     #[error("{place} is in use by {by}: stop every server of it, and run this again")]
     InUse { place: Place, by: String },
     #[error(
         "{from} was changed while it was moved: stop what uses it, empty the target ({}), and begin anew",
-        emptied(to)
+        ends::removal(to)
     )]
     Changed { from: Place, to: Place },
     #[error(
@@ -95,7 +95,7 @@ pub enum MoveError {
     Schema { part: DatabaseName, table: String },
     #[error(
         "the rows of table {table} of the {part} at {to} are not those of the source: empty the target ({}), and begin anew",
-        emptied(to)
+        ends::removal(to)
     )]
     Differs { part: DatabaseName, table: String, to: Place },
 }
@@ -268,13 +268,5 @@ fn instead(place: &Place) -> &'static str {
     match place.path() {
         Some(_) => "name another directory with --to",
         None => "name another database with --to, or another schema in it with `?schema=NAME`",
-    }
-}
-
-/// How a target is emptied.
-fn emptied(place: &Place) -> String {
-    match place.path() {
-        Some(path) => format!("remove {}", path.display()),
-        None => ends::drop_schemas(place),
     }
 }

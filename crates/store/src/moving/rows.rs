@@ -11,7 +11,7 @@ const PAGE_BODIES: usize = 32;
 /// Rows of one statement. A page is a multiple of it, so that few texts are prepared.
 const CHUNK_ROWS: usize = 50;
 const CHUNK_BODIES: usize = 8;
-const _: () = assert!(PAGE_ROWS % CHUNK_ROWS == 0 && PAGE_BODIES % CHUNK_BODIES == 0);
+const _: () = assert!(PAGE_ROWS.is_multiple_of(CHUNK_ROWS) && PAGE_BODIES.is_multiple_of(CHUNK_BODIES));
 
 /// A value that has been taken out of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -47,4 +47,10 @@ mod transactions;
 mod watchlists;
 
 // Of servers alone.
+mod between;
+mod losing;
+mod nodes;
 mod same_names;
+mod servers;
+mod shared;
+mod wire;

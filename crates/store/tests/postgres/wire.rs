@@ -55,7 +55,11 @@ impl Wire {
                     continue;
                 }
                 let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-                of_listener.open.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
+                of_listener
+                    .open
+                    .lock()
+                    .unwrap()
+                    .extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
                 let (back_from, back_to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (there, back) = (Arc::clone(&of_listener), Arc::clone(&of_listener));
                 thread::spawn(move || copy(client, server, &there, false));

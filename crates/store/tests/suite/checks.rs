@@ -109,9 +109,11 @@ fn an_entry_of_no_series_is_found() {
         &[
             "1 rows of table block_index point at rows of table series that are missing",
             "table series has 1 rows, 2 were written",
-            "AAPL.US has 0 series and 0 corporate actions, 1 and 0 were written",
         ],
-        &["block 3 belongs to a series that does not exist"],
+        &[
+            "AAPL.US has 0 series and 0 corporate actions, 1 and 0 were written",
+            "block 3 belongs to a series that does not exist",
+        ],
     );
 }
 

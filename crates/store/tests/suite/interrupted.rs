@@ -128,7 +128,7 @@ fn an_interrupted_change_of_a_whole_database_is_undone_by_whoever_reads_it() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
     // A backup's database has no log; somebody else's tool was killed while it changed it.
-    let conn = Connection::open(fresh.store.path()).unwrap();
+    let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("pragma journal_mode = delete; pragma cache_size = 1; begin immediate").unwrap();
     for number in 0..40 {
         conn.execute_batch(&format!("create table t{number} (x); delete from block_index")).unwrap();

@@ -128,7 +128,7 @@ struct Copy {
 
 impl Copy {
     fn of(fresh: &Fresh) -> Copy {
-        let bytes = fs::read(fresh.store.path()).unwrap();
+        let bytes = fs::read(fresh.store.path().unwrap()).unwrap();
         Copy { dir: tempfile::tempdir().unwrap(), bytes }
     }
 
@@ -219,7 +219,7 @@ fn no_statement_of_a_strangers_changes_an_answer() {
     let fresh = filled();
     let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
-    let conn = Connection::open(fresh.store.path()).unwrap();
+    let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     let before = dump(&conn);
     let (mut refused, mut done) = (0, 0);
     for statement in tamperings(&conn) {
@@ -290,7 +290,7 @@ fn no_flipped_bit_changes_an_answer() {
 #[test]
 fn a_row_that_is_not_whole_is_not_written_over() {
     let fresh = filled();
-    let conn = Connection::open(fresh.store.path()).unwrap();
+    let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("update security set decimals = 5 where symbol = '700.HK'").unwrap();
     drop(conn);
     let mut writer = fresh.store.writer().unwrap();
@@ -309,7 +309,7 @@ fn a_row_that_is_not_whole_is_not_written_over() {
 #[test]
 fn any_tool_can_read_and_write_the_file() {
     let fresh = filled();
-    let conn = Connection::open(fresh.store.path()).unwrap();
+    let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     let rows: i64 = conn.query_row("select count(*) from block_index", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 6);
     let left: i64 = conn

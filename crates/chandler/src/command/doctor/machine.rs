@@ -29,6 +29,41 @@ pub(super) fn disk(surroundings: &Surroundings) -> Option<Check> {
     Some(judge(store, size, space))
 }
 
+/// The disk of a node's cache: its copy of candles, and files that are sent to be imported.
+pub(super) fn cache(folder: &Path, size: u64) -> Option<Check> {
+    let there = folder.ancestors().find(|path| path.is_dir())?;
+    let mut space = space(there)?;
+    space.closed = !may_write(there);
+    Some(judge_cache(folder, size, space))
+}
+
+fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
+    const NAME: &str = "disk";
+    let shown = folder.display();
+    let says = format!(
+        "{} free where the cache {shown} is, which may take {}",
+        output::size(space.free),
+        output::size(size)
+    );
+    match space {
+        Space { read_only: true, .. } => Check::fail(
+            NAME,
+            format!("{shown} is on a disk that cannot be written"),
+            "name another with --cache",
+        ),
+        Space { closed: true, .. } => {
+            Check::fail(NAME, format!("this user may not write to {shown}"), AS_SERVICE)
+        }
+        Space { free, .. } if free < FREE_MIN => {
+            Check::fail(NAME, says, "free some space, or name another folder with --cache")
+        }
+        Space { free, .. } if free < size => {
+            Check::warn(NAME, says, "free some space, or lower --cache-size")
+        }
+        _ => Check::ok(NAME, says),
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Space {
     free: u64,

@@ -125,3 +125,13 @@ create table sealing_key (
     number bigint not null primary key check (number = 1),
     fingerprint bytea not null
 );
+
+-- Candles that came later than they would have acted, and from when on they act instead, for a week. In seconds of the market's time.
+create table arrival (
+    symbol text collate "C" not null,
+    session bigint not null,
+    stamp bigint not null,
+    arrived_at bigint not null,
+    primary key (symbol, session, stamp)
+);
+create index arrival_at on arrival (arrived_at);

@@ -17,6 +17,7 @@ use crate::StoreError;
 use crate::engine::trouble::{Kind, Trouble};
 use crate::engine::{Db, Fault};
 
+mod arrivals;
 mod guards;
 mod guards_sql;
 mod node;
@@ -34,6 +35,7 @@ mod signatures;
 mod signatures_sql;
 mod sweep;
 
+pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
 pub use node::{Beat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
@@ -62,14 +64,19 @@ impl Shared {
         Shared { node: OnceLock::new(), pool, left: seats::Left::default() }
     }
 
+    /// A number that is another one when a connection was made anew: it may be to another server than the one before.
+    pub fn connections_made(&self) -> u64 {
+        (self.pool.made)()
+    }
+
     /// A connection whose commits are on the disk when they return.
     fn durable(&self) -> Db {
-        (self.pool.0)(Commit::Durable)
+        (self.pool.open)(Commit::Durable)
     }
 
     /// A connection whose commits are not waited for.
     fn quick(&self) -> Db {
-        (self.pool.0)(Commit::Fleeting)
+        (self.pool.open)(Commit::Fleeting)
     }
 }
 
@@ -83,7 +90,11 @@ pub(crate) enum Commit {
 }
 
 /// Where connections come from: one of each kind for whoever asks.
-pub(crate) struct Pool(pub(crate) Box<dyn Fn(Commit) -> Db + Send + Sync>);
+pub(crate) struct Pool {
+    pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
+    /// How many of those that do not wait for the disk were made so far.
+    pub(crate) made: Box<dyn Fn() -> u64 + Send + Sync>,
+}
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,7 +15,7 @@ pub(super) const FIRST: Sql =
 
 pub(super) const COUNT: Sql = Sql::new(
     "count signatures",
-    "select count(*) from (select 1 from signature where app_key = $1 and until_at > $2 limit $3) as some",
+    "select count(*) from (select 1 from signature where app_key = $1 and until_at > $2 limit $3) as counted",
 );
 
 pub(super) const SWEEP: Sql = Sql::new("forget old signatures", "delete from signature where until_at <= $1");

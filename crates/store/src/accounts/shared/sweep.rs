@@ -1,6 +1,8 @@
 //! Removes what has ended. One node at a time does it, as a job.
 
-use super::{Shared, guards_sql, node_sql, paces_sql, passwords_sql, seats_sql, sessions, signatures_sql};
+use super::{
+    Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, seats_sql, sessions, signatures_sql,
+};
 use crate::StoreError;
 use market::Timestamp;
 
@@ -9,6 +11,8 @@ const MINUTE_US: i64 = 60_000_000;
 const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
 /// Session ids are good for a day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
+/// Longer than anybody asks for.
+const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
 /// Longer than any rule looks back.
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
@@ -22,6 +26,7 @@ impl Shared {
         db.run(guards_sql::SWEEP, [now_us])?;
         db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
         db.run(signatures_sql::SWEEP, [now.0])?;
+        db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
         db.run(node_sql::SWEEP, [])?;
         db.run(seats_sql::SWEEP, [])?;
         Ok(())

@@ -169,19 +169,41 @@ fn changed_days(
     Ok(trades)
 }
 
+/// A body by its id.
+pub(crate) type FoundBody = (i64, Box<[u8]>);
+
+/// Which bodies are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Those of blocks that are stored.
+    Stored,
+    /// Those, too, that were replaced a moment ago: a local copy may still have their entries.
+    Replaced,
+}
+
 /// Bodies by their ids, as many of them as are there. At most [`BODIES_MAX`].
-pub(crate) fn bodies(far: &Db, of: BodyOf, ids: &[i64]) -> Result<Vec<(i64, Box<[u8]>)>, StoreError> {
-    let ([few, some, many], [one, eight, all]) = match of {
-        BodyOf::Candles => ([1, 8, BODIES_MAX], [sql::BODIES_1, sql::BODIES_8, sql::BODIES_64]),
-        BodyOf::Trades => {
-            ([1, 8, BODIES_MAX], [sql::TRADE_BODIES_1, sql::TRADE_BODIES_8, sql::TRADE_BODIES_64])
+pub(crate) fn bodies(
+    far: &Db,
+    (of, wanted): (BodyOf, Wanted),
+    ids: &[i64],
+) -> Result<Vec<FoundBody>, StoreError> {
+    let [one, eight, all] = match (of, wanted) {
+        (BodyOf::Candles, Wanted::Stored) => {
+            [sql::STORED_BODIES_1, sql::STORED_BODIES_8, sql::STORED_BODIES_64]
+        }
+        (BodyOf::Candles, Wanted::Replaced) => [sql::BODIES_1, sql::BODIES_8, sql::BODIES_64],
+        (BodyOf::Trades, Wanted::Stored) => {
+            [sql::STORED_TRADE_BODIES_1, sql::STORED_TRADE_BODIES_8, sql::STORED_TRADE_BODIES_64]
+        }
+        (BodyOf::Trades, Wanted::Replaced) => {
+            [sql::TRADE_BODIES_1, sql::TRADE_BODIES_8, sql::TRADE_BODIES_64]
         }
     };
     let Some(last) = ids.last() else { return Ok(Vec::new()) };
     let (count, sql) = match ids.len() {
-        1 => (few, one),
-        2..=8 => (some, eight),
-        _ => (many, all),
+        1 => (1, one),
+        2..=8 => (8, eight),
+        _ => (BODIES_MAX, all),
     };
     let ids = ids.iter().chain(std::iter::repeat(last)).take(count);
     let values: Vec<Value<'_>> = ids.map(|id| Value::Int(*id)).collect();

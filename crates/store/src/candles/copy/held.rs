@@ -125,7 +125,9 @@ impl HeldSymbols {
     /// Forgets symbols, before the file does.
     pub(super) fn forget(&self, symbols: &[Symbol]) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        symbols.iter().for_each(|symbol| drop(table.held.remove(symbol)));
+        for symbol in symbols {
+            table.held.remove(symbol);
+        }
     }
 
     pub(super) fn sum(&self) -> Sum {

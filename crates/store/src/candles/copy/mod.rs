@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use market::Symbol;
 
-pub(crate) use fetch::{BODIES_MAX, bodies as fetch_bodies};
+pub(crate) use fetch::{BODIES_MAX, FoundBody, Wanted, bodies as fetch_bodies};
 pub(crate) use file::BodyOf;
 pub(crate) use held::Mark;
 

@@ -11,18 +11,58 @@ macro_rules! ids_64 {
     };
 }
 
+macro_rules! bodies {
+    ($ids:literal) => {
+        concat!("select id, body from block_body where id in ", $ids)
+    };
+}
+macro_rules! stored_bodies {
+    ($ids:literal) => {
+        concat!(
+            "select id, body from block_body where id in ",
+            $ids,
+            " and not exists (select 1 from retired_body r where r.kind = 0 and r.id = block_body.id)"
+        )
+    };
+}
+macro_rules! trade_bodies {
+    ($ids:literal) => {
+        concat!("select id, body from trade_body where id in ", $ids)
+    };
+}
+macro_rules! stored_trade_bodies {
+    ($ids:literal) => {
+        concat!(
+            "select id, body from trade_body where id in ",
+            $ids,
+            " and not exists (select 1 from retired_body r where r.kind = 1 and r.id = trade_body.id)"
+        )
+    };
+}
+
 statements! {
     for &crate::candles::copy::schema_for_tests();
 
     // Of the database behind.
-    // As many ids as there are placeholders; a shorter list repeats its last one.
-    BODIES_1: "fetch blocks", "select id, body from block_body where id = $1";
-    BODIES_8: "fetch blocks", "select id, body from block_body where id in ($1, $2, $3, $4, $5, $6, $7, $8)";
+    // As many ids as there are placeholders; a shorter list repeats its last one. A node also wants bodies that were replaced a moment ago.
+    BODIES_1: "fetch blocks", bodies!("($1)");
+    BODIES_8: "fetch blocks", bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
     BODIES_64: "fetch blocks", concat!("select id, body from block_body where id in ", ids_64!());
-    TRADE_BODIES_1: "fetch blocks of trades", "select id, body from trade_body where id = $1";
-    TRADE_BODIES_8: "fetch blocks of trades",
-        "select id, body from trade_body where id in ($1, $2, $3, $4, $5, $6, $7, $8)";
+    STORED_BODIES_1: "read a block", bodies!("($1)") => stored_bodies!("($1)");
+    STORED_BODIES_8: "read a block", bodies!("($1, $2, $3, $4, $5, $6, $7, $8)")
+        => stored_bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
+    STORED_BODIES_64: "read a block", concat!("select id, body from block_body where id in ", ids_64!())
+        => concat!("select id, body from block_body where id in ", ids_64!(),
+        " and not exists (select 1 from retired_body r where r.kind = 0 and r.id = block_body.id)");
+    TRADE_BODIES_1: "fetch blocks of trades", trade_bodies!("($1)");
+    TRADE_BODIES_8: "fetch blocks of trades", trade_bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
     TRADE_BODIES_64: "fetch blocks of trades", concat!("select id, body from trade_body where id in ", ids_64!());
+    STORED_TRADE_BODIES_1: "read a block of trades", trade_bodies!("($1)") => stored_trade_bodies!("($1)");
+    STORED_TRADE_BODIES_8: "read a block of trades", trade_bodies!("($1, $2, $3, $4, $5, $6, $7, $8)")
+        => stored_trade_bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
+    STORED_TRADE_BODIES_64: "read a block of trades", concat!("select id, body from trade_body where id in ", ids_64!())
+        => concat!("select id, body from trade_body where id in ", ids_64!(),
+        " and not exists (select 1 from retired_body r where r.kind = 1 and r.id = trade_body.id)");
 
     // Of the local file.
     ORIGIN: "read whose copy this is", "select identity, stamp from sealed_origin where place = 0";

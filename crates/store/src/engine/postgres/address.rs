@@ -136,6 +136,8 @@ const PARAMETERS: [&str; 10] = [
     "host",
 ];
 const PORT: u16 = 5432;
+/// Where Debian and its kin have the authorities that the system trusts.
+const DEBIAN_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 const LENGTH_MAX: usize = 4_096;
 const HOSTS_MAX: usize = 8;
 /// PostgreSQL cuts longer names short, and two names become one.
@@ -157,6 +159,83 @@ impl Address {
             || ["postgres:", "postgresql:"].iter().any(|word| text.starts_with(word))
     }
 
+    /// The schemas of candles and accounts.
+    pub fn schemas(&self) -> [String; 2] {
+        [Schema::Candles, Schema::Accounts].map(|schema| self.schema(schema))
+    }
+
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// How many connections a process takes at most, of each of its pools.
+    pub fn pool(&self) -> usize {
+        self.pool
+    }
+
+    /// Each host with its port, in the order in which they are tried.
+    pub fn hosts(&self) -> Vec<String> {
+        self.hosts.iter().map(Host::name).collect()
+    }
+
+    /// The same for one of the hosts alone, whatever it is.
+    #[must_use]
+    pub fn of_host(&self, place: usize) -> Option<Address> {
+        let host = self.hosts.get(place)?.clone();
+        Some(Address { hosts: vec![host], target: Target::Any, ..self.clone() })
+    }
+
+    /// The same in another database of the server.
+    #[must_use]
+    pub fn in_database(&self, database: &str) -> Address {
+        Address { database: database.to_owned(), ..self.clone() }
+    }
+
+    /// A file with nothing in it but the password.
+    pub fn password_file(&self) -> Option<&Path> {
+        match &self.password {
+            PasswordFrom::File(path) => Some(path),
+            PasswordFrom::Environment | PasswordFrom::Passfile(_) => None,
+        }
+    }
+
+    /// The address as PostgreSQL's own programs take it, which know fewer parameters. They do not know a [`Address::password_file`].
+    pub fn for_tools(&self) -> String {
+        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
+        let mut text = format!(
+            "postgres://{}@{}/{}",
+            encoded(&self.user, ""),
+            hosts.join(","),
+            encoded(&self.database, "")
+        );
+        let mut parameters: Vec<String> = Vec::new();
+        if self.hosts.len() > 1 {
+            parameters.push(format!("target_session_attrs={}", self.target.as_str()));
+        }
+        let speaks_tls = self.hosts.iter().any(|host| self.speaks_tls(host));
+        parameters.push(format!("sslmode={}", if speaks_tls { "verify-full" } else { "disable" }));
+        let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
+        match &self.roots {
+            Roots::File(file) => parameters.push(format!("sslrootcert={}", path(file))),
+            // Before version 16 the programs do not know how to ask the system.
+            Roots::System if speaks_tls && Path::new(DEBIAN_ROOTS).exists() => {
+                parameters.push(format!("sslrootcert={DEBIAN_ROOTS}"));
+            }
+            Roots::System if speaks_tls => parameters.push("sslrootcert=system".to_owned()),
+            Roots::System => {}
+        }
+        if let PasswordFrom::Passfile(file) = &self.password {
+            parameters.push(format!("passfile={}", path(file)));
+        }
+        text.push('?');
+        text.push_str(&parameters.join("&"));
+        text
+    }
+
     pub(crate) fn schema(&self, schema: Schema) -> String {
         let content = match schema {
             Schema::Candles => "candles",
@@ -175,6 +254,18 @@ impl Address {
         match self.tls {
             Some(tls) => tls == Tls::Verified,
             None => !host.is_here() || self.roots != Roots::System,
+        }
+    }
+}
+
+impl Target {
+    fn as_str(self) -> &'static str {
+        match self {
+            Target::ReadWrite => "read-write",
+            Target::Primary => "primary",
+            Target::ReadOnly => "read-only",
+            Target::Standby => "standby",
+            Target::Any => "any",
         }
     }
 }
@@ -499,13 +590,7 @@ impl fmt::Display for Address {
         }
         write!(f, "/{}", encoded(&self.database, ""))?;
         let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
-        let target = match self.target {
-            Target::ReadWrite => None,
-            Target::Primary => Some("primary"),
-            Target::ReadOnly => Some("read-only"),
-            Target::Standby => Some("standby"),
-            Target::Any => Some("any"),
-        };
+        let target = (self.target != Target::ReadWrite).then(|| self.target.as_str());
         let tls = self.tls.map(|tls| match tls {
             Tls::Off => "disable",
             Tls::Verified => "verify-full",

@@ -115,23 +115,30 @@ impl Connection {
 
     fn each_alone(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         let harmless = is_question(text);
-        // The first row belongs to what may be tried again: most errors come with it.
-        let ((mut rows, first), mut lease) = self.alone(text, |session| {
+        // The first row belongs to what may be tried again: most errors come with it. What changes something is over when its last row is
+        // there, and not before: it may still fail. Once there are no more rows, none may be asked for.
+        let ((mut rows, mut arrived), mut lease) = self.alone(text, |session| {
             let mut rows = session.rows(text, values)?;
-            let first = session.next(&mut rows)?;
-            // What changes something is over when its last row is there, and not before: it may still fail.
-            let mut arrived: VecDeque<ServerRow> = first.into_iter().collect();
-            while !harmless && let Some(row) = session.next(&mut rows)? {
+            let mut arrived = VecDeque::<ServerRow>::new();
+            while let Some(row) = session.next(&mut rows)? {
                 arrived.push_back(row);
+                if harmless {
+                    return Ok((Some(rows), arrived));
+                }
             }
-            Ok((rows, arrived))
+            Ok((None, arrived))
         })?;
-        let mut arrived = first;
         let session = lease.session()?;
-        let mut next = |session: &mut Session, rows: &mut Rows| match arrived.pop_front() {
-            Some(row) => Ok(Some(row)),
-            None if harmless => session.next(rows).map_err(|failure| failure.trouble),
-            None => Ok(None),
+        let mut next = |session: &mut Session, rows: &mut Option<Rows>| {
+            if let Some(row) = arrived.pop_front() {
+                return Ok(Some(row));
+            }
+            let Some(some) = rows else { return Ok(None) };
+            let row = session.next(some).map_err(|failure| failure.trouble)?;
+            if row.is_none() {
+                *rows = None;
+            }
+            Ok::<_, Trouble>(row)
         };
         let mut done = Ok(ControlFlow::Continue(()));
         while matches!(done, Ok(ControlFlow::Continue(()))) {

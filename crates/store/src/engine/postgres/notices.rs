@@ -38,14 +38,14 @@ pub(crate) enum News<'a> {
     /// The answer to the question has changed, or is known for the first time.
     Number(i64),
     Notice {
-        #[cfg_attr(not(test), expect(dead_code, reason = "tests look at it"))]
+        #[allow(dead_code, reason = "shown where news are printed")]
         channel: &'a str,
         payload: &'a str,
     },
     /// From now on notices are heard. What came before may have been missed.
     Listening,
     /// The server cannot be asked. Told once, until it can.
-    Away(#[cfg_attr(not(test), expect(dead_code, reason = "tests look at it"))] &'a Trouble),
+    Away(#[allow(dead_code, reason = "shown where news are printed")] &'a Trouble),
 }
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! A pool of connections to one schema of one database.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ pub(crate) struct Server {
     changed: Condvar,
     /// The host that was right the last time is tried first.
     host: AtomicUsize,
+    /// Connections that were made so far. A new one may be to another server than the one before.
+    made: AtomicU64,
 }
 
 #[derive(Default)]
@@ -85,11 +87,17 @@ impl Server {
             pool: Mutex::default(),
             changed: Condvar::new(),
             host: AtomicUsize::new(0),
+            made: AtomicU64::new(0),
         }))
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.way.address
+    }
+
+    /// How many connections were made so far.
+    pub(crate) fn made(&self) -> u64 {
+        self.made.load(Ordering::Acquire)
     }
 
     /// The name of the schema; also that of the channel on which its changes are told.
@@ -170,6 +178,7 @@ impl Server {
                 match made {
                     Ok(session) => {
                         pool.failed = None;
+                        self.made.fetch_add(1, Ordering::AcqRel);
                         return Ok(self.leased(session));
                     }
                     Err(trouble) => {

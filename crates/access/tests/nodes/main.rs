@@ -1,0 +1,249 @@
+//! Two nodes on one PostgreSQL: what one process keeps in memory holds over both, and each goes on for a while when the database is away.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+#[path = "../suite/fixture.rs"]
+#[allow(dead_code, reason = "the other suite uses the rest of it")]
+mod fixture;
+#[path = "../../../store/tests/postgres/harness.rs"]
+mod harness;
+#[path = "../../../store/tests/postgres/wire.rs"]
+#[allow(dead_code, reason = "others use the rest of it")]
+mod wire;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use access::{
+    Access, AccessError, Actor, Caller, Demand, Denial, Login, LoginRefused, Pace, RateLimit, Reached,
+    Refusal, Repetition, SeatEnding, Seats, Secret, SignedRequest, Terms,
+};
+use store::Place;
+
+use fixture::{MOMENT, NOW, START, bearer, create, sign, symbol};
+use wire::{Mode, Wire};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Two nodes with the same key, the second over a wire that can be cut.
+struct Nodes {
+    one: Access,
+    two: Access,
+    wire: Wire,
+    _dir: tempfile::TempDir,
+    _place: harness::Place,
+}
+
+impl Nodes {
+    fn new() -> Nodes {
+        let place = harness::server().place();
+        let wire = Wire::to(place.server().port());
+        let dir = tempfile::tempdir().unwrap();
+        let key = dir.path().join("key");
+        let near: Place = place.url().parse().unwrap();
+        let far: Place = place.url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
+        let one = Access::open_with_key(&near, Some(&key), NOW).unwrap();
+        let two = Access::open_with_key(&far, Some(&key), NOW).unwrap().with_grace(60 * SECOND);
+        one.beat("one", &[], START).unwrap();
+        two.beat("two", &[], START).unwrap();
+        one.beat("one", &[], START).unwrap();
+        Nodes { one, two, wire, _dir: dir, _place: place }
+    }
+
+    /// Beats until the second node has found the database again: a failed connection is tried anew after a moment.
+    fn come_back(&self, uptime: Duration) {
+        while self.two.beat("two", &[], uptime).is_err() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn caller(&self, name: &str, terms: Terms) -> Caller {
+        let created = create(&self.one, name, terms);
+        bearer(&self.one, created.access_token.expose()).unwrap()
+    }
+}
+
+fn at(seconds: u64) -> Duration {
+    START + Duration::from_secs(seconds)
+}
+
+#[test]
+fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms { connections: 1, ..Terms::default() });
+    let otp = nodes.one.issue_otp(&ann, START).unwrap();
+    let first = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
+    assert_eq!((first.caller, first.seats), (ann, Seats { online: 1, limit: 1 }));
+    for node in [&nodes.one, &nodes.two] {
+        let again = node.sign_on(otp.expose(), None, MOMENT);
+        assert!(matches!(again, Err(Denial::TokenInvalid(_))), "{again:?}");
+        assert_eq!(node.seats(&ann).unwrap(), Seats { online: 1, limit: 1 });
+    }
+    // All seats are taken, and the password stays good.
+    let second = nodes.one.issue_otp(&ann, START).unwrap();
+    let full = nodes.one.sign_on(second.expose(), None, MOMENT);
+    assert!(matches!(full, Err(Denial::ConnectionsTaken(Seats { online: 1, limit: 1 }))), "{full:?}");
+    // The client goes on at the other node; the one before closes what it had.
+    let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
+    assert_eq!((resumed.lineage, resumed.seats.online), (first.lineage, 1));
+    assert!(resumed.superseded.is_empty(), "it was not here");
+    let ended = nodes.two.beat("two", &[], START).unwrap();
+    assert_eq!(ended, [(first.connection.id(), SeatEnding::Superseded)]);
+    drop((first, resumed));
+    nodes.one.beat("one", &[], START).unwrap();
+    nodes.two.beat("two", &[], START).unwrap();
+    assert_eq!(nodes.two.seats(&ann).unwrap().online, 0);
+    nodes.one.sign_on(second.expose(), None, MOMENT).unwrap();
+}
+
+#[test]
+fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes_and_the_account_is_told_when_more_are() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    let admitted =
+        (0..100).filter(|turn| [&nodes.one, &nodes.two][turn % 2].admit_rate(&ann, START).is_ok()).count();
+    assert_eq!(admitted, 60);
+    for node in [&nodes.one, &nodes.two] {
+        let Err(Refusal::TooFast { requests: 60, seconds: 30, retry_after }) = node.admit_rate(&ann, START)
+        else {
+            panic!("the sixty-first");
+        };
+        assert!(retry_after > 20 * SECOND && retry_after <= 30 * SECOND, "{retry_after:?}");
+        assert_eq!(node.allowance(&ann, START).unwrap().unwrap().remaining, 0);
+    }
+    // By another clock of the node it is as long: the database's decides.
+    assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
+}
+
+#[test]
+fn paces_and_failed_sign_ins_and_signatures_are_those_of_both_nodes() {
+    let nodes = Nodes::new();
+    let limit = RateLimit { requests: 2, within: 60 * SECOND };
+    let paces = [Pace::of_accounts("test", limit), Pace::of_accounts("test", limit)];
+    assert_eq!(nodes.one.keep_pace(&paces[0], 7_i64, START), Ok(()));
+    assert_eq!(nodes.two.keep_pace(&paces[1], 7, START), Ok(()));
+    assert!(nodes.one.keep_pace(&paces[0], 7, START).is_err());
+    assert_eq!(nodes.one.keep_pace(&paces[0], 8, START), Ok(()));
+
+    let created = create(&nodes.one, "ann", Terms::default());
+    let good = Secret::new("correct horse".to_owned());
+    nodes.one.set_password(created.account_id, &good, &Actor::Operator, NOW).unwrap();
+    let sign_in = |node: &Access, password: &str, address: [u8; 4]| {
+        let password = Secret::new(password.to_owned());
+        let address = IpAddr::from(address);
+        node.sign_in(&Login { name: "ann", password: &password, address, device: None }, MOMENT)
+    };
+    for turn in 0..5 {
+        let wrong = sign_in([&nodes.one, &nodes.two][turn % 2], "wrong", [192, 0, 2, 1]);
+        assert!(matches!(wrong, Err(LoginRefused::Wrong)), "{wrong:?}");
+    }
+    for node in [&nodes.one, &nodes.two] {
+        let waits = sign_in(node, "correct horse", [192, 0, 2, 1]);
+        assert!(matches!(waits, Err(LoginRefused::Wait(_))), "{waits:?}");
+    }
+    sign_in(&nodes.two, "correct horse", [198, 51, 100, 1]).unwrap();
+
+    let (key, token) = (created.app_key.as_str(), created.access_token.expose());
+    let now = NOW.0.to_string();
+    let signature = sign(token, key, created.app_secret.expose(), &now);
+    let headers = [
+        ("authorization", token),
+        ("x-api-key", key),
+        ("x-timestamp", &now),
+        ("x-api-signature", &signature),
+    ];
+    let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let (method, path) = ("GET", "/v1/socket/token");
+    let request = SignedRequest { method, path, raw_query: "", header: &header, body: b"" };
+    nodes.two.identify(&request, NOW).unwrap();
+    nodes.one.use_once(&request, Repetition::Never, NOW).unwrap();
+    let again = nodes.two.use_once(&request, Repetition::Never, NOW);
+    assert!(matches!(again, Err(Denial::SignatureInvalid(_))), "{again:?}");
+}
+
+#[test]
+fn an_account_that_is_revoked_at_one_node_is_refused_at_the_other() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    drop(nodes.two.admit_rate(&ann, START).unwrap());
+    nodes.one.revoke(ann.account(), &Actor::Operator, "", NOW).unwrap();
+    assert!(matches!(nodes.two.admit_rate(&ann, START), Err(Refusal::Revoked)));
+}
+
+/// Asks for the history of a security and pays for it.
+fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(), Refusal> {
+    let ticket = node.admit_rate(caller, uptime)?;
+    let permit = node.admit(Demand::History { ticket, symbol: &symbol(of) }, NOW)?;
+    node.spend(permit, NOW)
+}
+
+#[test]
+fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charges_nothing() {
+    let nodes = Nodes::new();
+    let created = create(&nodes.one, "ann", Terms::default());
+    let token = created.access_token.expose();
+    let ann = bearer(&nodes.two, token).unwrap();
+    let stranger = nodes.caller("bob", Terms::default());
+    ask(&nodes.two, &ann, "700.HK", START).unwrap();
+    let otp = nodes.two.issue_otp(&ann, START).unwrap();
+    let open = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
+
+    nodes.wire.set(Mode::Refuse);
+    // Found out by whoever comes first, and by the beat.
+    ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
+    assert!(nodes.two.beat("two", &[], at(1)).is_err());
+    assert!(matches!(nodes.two.reached(at(3)), Reached::Away(_)));
+    let served = (0..100).filter(|_| ask(&nodes.two, &ann, "700.HK", at(3)).is_ok()).count();
+    assert_eq!(served, 28, "half of sixty, with two before");
+    assert!(matches!(nodes.two.admit_rate(&ann, at(3)), Err(Refusal::TooFast { .. })));
+    // What is new cannot be charged.
+    let new = ask(&nodes.two, &ann, "5.HK", at(40));
+    assert!(matches!(new, Err(Refusal::Unchargeable)), "{new:?}");
+    assert!(new.unwrap_err().to_string().contains("nothing was charged"));
+    // Somebody who was never here is not known; who was, is recognized by the same token, and goes on with a session.
+    assert!(
+        matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_away())
+    );
+    assert_eq!(bearer(&nodes.two, token).unwrap(), ann);
+    assert!(matches!(bearer(&nodes.two, "unknown"), Err(Denial::Failed(_))));
+    let resumed = nodes.two.resume(open.session.id.expose(), None, NOW).unwrap();
+    assert_eq!(resumed.caller, ann);
+    assert!(matches!(nodes.two.sign_on("o_unknown", None, MOMENT), Err(Denial::Failed(_))));
+    // The other node is not concerned.
+    ask(&nodes.one, &ann, "9988.HK", START).unwrap();
+    assert_eq!(nodes.one.reached(START), Reached::Yes);
+
+    // Longer than it goes on.
+    nodes.two.beat("two", &[], at(61)).unwrap_err();
+    assert!(matches!(nodes.two.reached(at(61)), Reached::Lost(_)));
+    let late = ask(&nodes.two, &ann, "700.HK", at(100));
+    assert!(matches!(late, Err(Refusal::Failed(AccessError::Lost))), "{late:?}");
+
+    nodes.wire.set(Mode::Pass);
+    nodes.come_back(at(101));
+    assert_eq!(nodes.two.reached(at(101)), Reached::Yes);
+    ask(&nodes.two, &ann, "5.HK", at(101)).unwrap();
+    let charged = nodes.one.charged(ann.account(), NOW).unwrap();
+    let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
+    charged.sort_unstable();
+    assert_eq!(charged, ["5.HK", "700.HK", "9988.HK"], "each once, and none for nothing");
+    // The connection that went on by itself is counted by all again, beside the one whose place it took meanwhile.
+    assert_eq!(nodes.one.seats(&ann).unwrap().online, 2);
+    drop((open, resumed));
+    nodes.two.beat("two", &[], at(102)).unwrap();
+    assert_eq!(nodes.one.seats(&ann).unwrap().online, 0);
+}
+
+#[test]
+fn what_a_node_admitted_by_itself_counts_when_the_database_is_there_again() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    ask(&nodes.two, &ann, "700.HK", START).unwrap();
+    nodes.wire.set(Mode::Refuse);
+    let served = (0..60).filter(|_| ask(&nodes.two, &ann, "700.HK", START).is_ok()).count();
+    assert_eq!(served, 29);
+    nodes.wire.set(Mode::Pass);
+    nodes.come_back(START);
+    let served = (0..60).filter(|_| ask(&nodes.one, &ann, "700.HK", START).is_ok()).count();
+    assert_eq!(served, 30, "sixty, with thirty before");
+}

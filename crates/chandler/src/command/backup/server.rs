@@ -1,0 +1,317 @@
+//! Backups of a store on PostgreSQL are made by its own tools. What they are called here, and whether what they made is good.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, anyhow};
+use serde_json::{Value, json};
+use store::{Access, Accounts, Address, Depth, Place, Scratch, Store, StoreError};
+
+use super::Interruptible;
+use crate::clock::Clock;
+use crate::command::check;
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::progress;
+use crate::surroundings::{Surroundings, shell_word, store_word};
+
+/// A command for something that this program leaves to PostgreSQL.
+struct Instead {
+    what: &'static str,
+    command: String,
+}
+
+/// Says how a store on PostgreSQL is backed up. It is an error all the same: nothing was copied.
+pub(crate) fn say_backup(
+    address: &Address,
+    to: &Path,
+    surroundings: &Surroundings,
+    format: Format,
+) -> Result<(), Failure> {
+    let day: String = Clock::Machine.now().to_string().chars().filter(char::is_ascii_digit).take(8).collect();
+    let (dump, base) = (to.join(format!("chandler-{day}.dump")), to.join(format!("base-{day}")));
+    let [dump, base] = [dump, base].map(|path| shell_word(&path.display().to_string()));
+    let (with, url) = (with_password(address), shell_word(&address.for_tools()));
+    let schemas = address.schemas().map(|schema| format!("--schema={schema}")).join(" ");
+    let mut all = vec![
+        Instead {
+            what: "one file of both databases, as they are at one moment, while servers go on",
+            command: format!(
+                "mkdir -p {} && {with}pg_dump --format=custom {schemas} --file={dump} --dbname={url}",
+                shell_word(&to.display().to_string())
+            ),
+        },
+        Instead {
+            what: "whether it is good: restored beside the database and read through, which changes nothing",
+            command: format!(
+                "chandler --store {} backup --verify {dump}",
+                shell_word(&store_word(surroundings.place()?))
+            ),
+        },
+        Instead {
+            what: "the whole server, from which every later moment can be reached where it archives (docs/scaling.md)",
+            command: format!(
+                "{with}pg_basebackup --pgdata={base} --wal-method=stream --checkpoint=fast --dbname={url} && pg_verifybackup {base}"
+            ),
+        },
+    ];
+    if let Some(key) = surroundings.key_file() {
+        all.push(Instead {
+            what: "the key of app secrets, which is in none of them: keep it elsewhere",
+            command: format!("install -m 600 {} PLACE", shell_word(&key.display().to_string())),
+        });
+    }
+    say(&all, format)?;
+    Err(usage(
+        "a store on PostgreSQL is backed up with its own tools, pg_dump or pg_basebackup: the commands are on standard output",
+    ))
+}
+
+/// The same for the way back.
+pub(crate) fn say_restore(
+    address: &Address,
+    from: &Path,
+    surroundings: &Surroundings,
+    format: Format,
+) -> Result<(), Failure> {
+    let (with, url) = (with_password(address), shell_word(&address.for_tools()));
+    let file = shell_word(&from.display().to_string());
+    let store = shell_word(&store_word(surroundings.place()?));
+    let all = [
+        Instead {
+            what: "with every server stopped, what is there is replaced by a file of pg_dump, all of it or nothing",
+            command: format!(
+                "{with}pg_restore --clean --if-exists --single-transaction --no-owner --dbname={url} {file}"
+            ),
+        },
+        Instead { what: "then", command: format!("chandler --store {store} check") },
+    ];
+    say(&all, format)?;
+    Err(usage(
+        "a store on PostgreSQL is restored with its own tools, pg_restore or a base backup: the commands are on standard output",
+    ))
+}
+
+/// How the programs come to a password that the address names a file of: they do not know of such files.
+fn with_password(address: &Address) -> String {
+    address.password_file().map_or_else(String::new, |path| {
+        format!("PGPASSWORD=\"$(cat {})\" ", shell_word(&path.display().to_string()))
+    })
+}
+
+fn say(all: &[Instead], format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        let all: Vec<Value> =
+            all.iter().map(|one| json!({"what": one.what, "command": one.command})).collect();
+        return Ok(output::json(&json!({"instead": all}))?);
+    }
+    let mut out = output::stdout();
+    for Instead { what, command } in all {
+        writeln!(out, "# {what}\n{command}\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup` by its manifest.
+pub(crate) fn verify(
+    address: &Address,
+    backup: &Path,
+    into: Option<&str>,
+    surroundings: &Surroundings,
+    flags: progress::Flags,
+    format: Format,
+) -> Result<(), Failure> {
+    if backup.is_dir() {
+        return verify_base(backup, format);
+    }
+    std::fs::File::open(backup)
+        .map_err(|error| usage(format!("cannot read {}: {error}", backup.display())))?;
+    check_contents(address, backup)?;
+    let watched = Interruptible::begin(flags)?;
+    let scratch = match into {
+        None => Some(scratch(address)?),
+        Some(_) => None,
+    };
+    let target = match (into, &scratch) {
+        (Some(text), _) => named_target(text, address)?,
+        (None, Some(scratch)) => scratch.address().clone(),
+        (None, None) => address.clone(),
+    };
+    flags.note(&format!("restoring {} into {} …", backup.display(), target.database()));
+    let restored = restore(&target, backup);
+    if watched.go_on().is_break() {
+        return Err(Failure::Interrupted(format!("stopped: {} is not verified", backup.display())));
+    }
+    restored?;
+    let place = Place::from(&target);
+    let looked = look(&place, surroundings, flags);
+    drop(scratch);
+    let (report, accounts, findings) = looked?;
+    let problems: Vec<String> =
+        report.damage.iter().map(|damage| damage.problem.clone()).chain(findings).collect();
+    let is_whole = problems.is_empty();
+    match format {
+        Format::Json => output::json(&json!({
+            "backup": backup.display().to_string(), "verified": is_whole, "blocks": report.blocks, "candles": report.rows,
+            "trades": report.trades, "accounts": accounts, "damage": problems,
+        }))?,
+        Format::Table => {
+            let mut out = output::stdout();
+            for problem in &problems {
+                writeln!(out, "{}", output::printable(problem))?;
+            }
+            let verdict = if is_whole { "all whole" } else { "damaged" };
+            writeln!(
+                out,
+                "{}: restored and read through: {} in {}, {}: {verdict}",
+                backup.display(),
+                output::count(report.rows, "candle"),
+                output::count(report.blocks, "block"),
+                output::count(accounts, "account"),
+            )?;
+            if let Some(into) = into {
+                writeln!(out, "it stays in {into}: remove that database when it has served")?;
+            }
+            out.flush()?;
+        }
+    }
+    match is_whole {
+        true => Ok(()),
+        false => {
+            output::tell("chandler: the backup is damaged: find an older one");
+            Err(Failure::Reported)
+        }
+    }
+}
+
+type Looked = (history::CheckReport, u64, Vec<String>);
+
+fn look(place: &Place, surroundings: &Surroundings, flags: progress::Flags) -> Result<Looked, Failure> {
+    let store = Store::open(place, Access::Read)?;
+    let report = check::watched(&store, surroundings.history.venues(), flags)?;
+    if !Accounts::is_there(place)? {
+        return Ok((report, 0, Vec::new()));
+    }
+    let accounts = Accounts::look(place)?;
+    let findings = accounts.check(Depth::Full)?.iter().map(ToString::to_string).collect();
+    Ok((report, accounts.count()?, findings))
+}
+
+/// A database of the operator's, for who may not create one.
+fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
+    let place = crate::surroundings::place(text, "--into")?;
+    let Place::Server(target) = &place else {
+        return Err(usage(
+            "--into names a database on PostgreSQL: write --into postgres://USER@HOST/DATABASE",
+        ));
+    };
+    let [candles, accounts] = address.schemas();
+    if target.schemas() != address.schemas() {
+        return Err(usage(format!(
+            "what is restored is called {candles} and {accounts}: write the same `schema=` in --into as in --store, and another database"
+        )));
+    }
+    match Store::open(&place, Access::Read) {
+        Err(StoreError::Absent { .. }) => {}
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err(anyhow!("{place} has a store in it: name a database that has none").into()),
+    }
+    Ok((**target).clone())
+}
+
+fn scratch(address: &Address) -> Result<Scratch, Failure> {
+    let name =
+        format!("{}_verify_{}", address.database().chars().take(40).collect::<String>(), std::process::id());
+    Scratch::create(address, &name).map_err(|error| match error {
+        StoreError::NoRights { .. } | StoreError::Engine { .. } => anyhow!(
+            "{error}: `alter role {} createdb`, or name an empty database with --into postgres://USER@HOST/DATABASE",
+            address.user()
+        )
+        .into(),
+        error => error.into(),
+    })
+}
+
+/// Whether a file of `pg_dump` has the schemas of this store at all. That it can be listed says nothing yet of what is in it.
+fn check_contents(address: &Address, dump: &Path) -> Result<(), Failure> {
+    let listed = run(tool("pg_restore")?.arg("--list").arg(dump), dump)?;
+    for schema in address.schemas() {
+        let has = |line: &str| line.contains(&format!(" TABLE DATA {schema} "));
+        if !listed.lines().any(has) {
+            return Err(anyhow!(
+                "{} has nothing of the schema {schema}: make it with the command of `chandler backup`",
+                dump.display()
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+fn restore(target: &Address, dump: &Path) -> Result<(), Failure> {
+    let mut command = tool("pg_restore")?;
+    command
+        .args(["--exit-on-error", "--no-owner", "--no-privileges", "--dbname", &target.for_tools()])
+        .arg(dump);
+    if let Some(path) = target.password_file() {
+        let password =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        command.env("PGPASSWORD", password.trim_end_matches(['\r', '\n']));
+    }
+    run(&mut command, dump).map(drop)
+}
+
+fn verify_base(folder: &Path, format: Format) -> Result<(), Failure> {
+    if !folder.join("backup_manifest").is_file() {
+        return Err(usage(format!(
+            "{} is no folder of pg_basebackup: it has no backup_manifest; a backup of a directory is verified with \
+             `chandler restore {} --check`",
+            folder.display(),
+            folder.display()
+        )));
+    }
+    run(tool("pg_verifybackup")?.arg("--quiet").arg(folder), folder)?;
+    if format == Format::Json {
+        return Ok(output::json(&json!({"backup": folder.display().to_string(), "verified": true}))?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{}: every file is as pg_basebackup wrote it", folder.display())?;
+    Ok(out.flush()?)
+}
+
+/// One of PostgreSQL's programs.
+fn tool(name: &str) -> Result<Command, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .chain(debian())
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file());
+    let found = found.ok_or_else(|| {
+        anyhow!("{name} is not installed: install PostgreSQL's client programs (Debian: postgresql-client)")
+    })?;
+    Ok(Command::new(found))
+}
+
+/// Where Debian has those that are not for everybody, newest first.
+fn debian() -> Vec<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort();
+    versions.into_iter().rev().map(|(_, folder)| folder).collect()
+}
+
+/// Runs one of them. What it says when it fails is one line here.
+fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
+    let name =
+        Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let ran = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {name}"))?;
+    if ran.status.success() {
+        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+    }
+    let told = String::from_utf8_lossy(&ran.stderr);
+    let told: Vec<&str> = told.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&told.join("; "))).into())
+}

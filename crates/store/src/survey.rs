@@ -1,0 +1,217 @@
+//! What the servers of an address say of themselves, one by one, for whoever looks after them. Nothing is changed.
+
+use crate::StoreError;
+use crate::engine::migrate::Owner;
+use crate::engine::postgres::{Address, Pace, Schema, Server};
+use crate::engine::{Db, Fault, Place, Role, Row, Sql};
+
+/// One host of an address.
+#[derive(Debug)]
+pub struct HostSurvey {
+    /// Name and port.
+    pub at: String,
+    pub found: Result<ServerFacts, StoreError>,
+}
+
+/// A server as it describes itself. What a database does not know that only speaks PostgreSQL's protocol is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// As `15.18`.
+    pub version: String,
+    pub is_standby: bool,
+    /// Whether it takes no changes although it is none.
+    pub is_read_only: bool,
+    /// The version of TLS on this connection; `None` if there is none.
+    pub tls: Option<String>,
+    /// Whether damage of its pages is noticed.
+    pub checks_pages: Option<bool>,
+    /// How far its clock is ahead of that of this machine, in milliseconds, as far as that can be told.
+    pub ahead_ms: i64,
+    pub connections: Option<ConnectionCount>,
+    pub replication: Option<Replication>,
+    pub archiving: Option<Archiving>,
+    /// Of the database; what is not `UTF8` is refused before.
+    pub encoding: String,
+    /// Whether this user may create schemas in the database.
+    pub may_create: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCount {
+    /// Open now, whoever has them.
+    pub open: u32,
+    /// Those that are not reserved for the owner of the server.
+    pub most: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replication {
+    /// `synchronous_standby_names`
+    pub synchronous_names: String,
+    /// Standbys that are connected to a primary, and how many of them a commit waits for.
+    pub standbys: u32,
+    pub synchronous: u32,
+    /// How far a standby is behind, in milliseconds; `None` for a primary, and where nothing has come yet.
+    pub behind_ms: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Archiving {
+    pub is_on: bool,
+    /// Seconds since 1970.
+    pub last_success_at: Option<i64>,
+    pub last_failure_at: Option<i64>,
+}
+
+/// Who is at work on a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// The schemas of candles and accounts, by the steps that they have been through; `None` where there is none yet.
+    pub schemas: [Option<i64>; 2],
+    /// Leases that are held, by their names.
+    pub leases: Vec<String>,
+    /// Servers that were seen within the last 15 seconds, by their names.
+    pub nodes: Vec<String>,
+    /// The same for those that were seen before that, within ten minutes, and how many milliseconds ago.
+    pub silent: Vec<(String, i64)>,
+}
+
+const ABOUT: Sql = Sql::new(
+    "ask the server about itself",
+    "select current_setting('server_version'), pg_is_in_recovery(), current_setting('transaction_read_only'), \
+     current_setting('data_checksums', true), has_database_privilege(current_database(), 'create'), \
+     current_setting('server_encoding')",
+);
+const CLOCK: Sql = Sql::new(
+    "ask the server for the time",
+    "select cast(date_part('epoch', clock_timestamp()) * 1000 as bigint)",
+);
+const TLS: Sql = Sql::new(
+    "ask the server about TLS",
+    "select case when ssl then version end from pg_stat_ssl where pid = pg_backend_pid()",
+);
+const CONNECTIONS: Sql = Sql::new(
+    "count connections",
+    "select count(*), current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint \
+     from pg_stat_activity where backend_type = 'client backend'",
+);
+const REPLICATION: Sql = Sql::new(
+    "ask about standbys",
+    "select current_setting('synchronous_standby_names'), count(*), \
+     coalesce(sum(case when sync_state in ('sync', 'quorum') then 1 else 0 end), 0)::bigint, \
+     case when pg_is_in_recovery() and pg_last_wal_receive_lsn() is distinct from pg_last_wal_replay_lsn() \
+        then cast(date_part('epoch', clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000 as bigint) \
+        when pg_is_in_recovery() then 0 end \
+     from pg_stat_replication",
+);
+const ARCHIVING: Sql = Sql::new(
+    "ask about archiving",
+    "select current_setting('archive_mode') <> 'off', cast(date_part('epoch', last_archived_time) as bigint), \
+     cast(date_part('epoch', last_failed_time) as bigint) from pg_stat_archiver",
+);
+const STEPS: Sql = Sql::new("read the migrations", "select max(version) from migration where version > 0");
+const LEASES: Sql = Sql::new(
+    "look for leases",
+    "select name from lease where until_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) order by name",
+);
+const NODES: Sql = Sql::new(
+    "look for servers",
+    "select name, (cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - seen_us) / 1000 from node \
+     order by name limit 1000",
+);
+
+/// A server that was not seen for so long does not count.
+const SEEN_WITHIN_MS: i64 = 15_000;
+/// Servers that are gone for longer are forgotten.
+const REMEMBERED_MS: i64 = 600_000;
+
+/// Asks each host of an address. `now_ms` is the clock of this machine, in milliseconds since 1970.
+pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
+    let hosts = address.hosts().into_iter().enumerate();
+    hosts
+        .filter_map(|(place, at)| {
+            let one = address.of_host(place)?;
+            Some(HostSurvey { at, found: facts(&one, now_ms) })
+        })
+        .collect()
+}
+
+/// Who is at work on a store that is on a server. What is not there yet has nobody.
+pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
+    let mut found = Occupancy::default();
+    for (schema, steps) in [Schema::Candles, Schema::Accounts].into_iter().zip(&mut found.schemas) {
+        let db = connected(address, schema)?;
+        if db.owner()? != Owner::Ours {
+            continue;
+        }
+        *steps = db.one(STEPS, [], |row| row.get(0))?;
+        found.leases.extend(db.all(LEASES, [], |row| row.get::<String>(0))?);
+        if schema == Schema::Accounts {
+            for (name, ago_ms) in db.all(NODES, [], |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)))? {
+                match ago_ms {
+                    ..=SEEN_WITHIN_MS => found.nodes.push(name),
+                    ago_ms if ago_ms <= REMEMBERED_MS => found.silent.push((name, ago_ms)),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn connected(address: &Address, schema: Schema) -> Result<Db, StoreError> {
+    let server = Server::open(address, schema, Pace::Usual);
+    let failed =
+        |trouble| StoreError::of("connect to the database", &Place::from(address), Fault::from(trouble));
+    Ok(Db::on_server(&server.map_err(failed)?, Role::Onlooker))
+}
+
+fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, StoreError> {
+    let db = connected(address, Schema::Accounts)?;
+    let mut facts = db.one(ABOUT, [], |row| {
+        let is_standby: bool = row.get(1)?;
+        Ok(ServerFacts {
+            version: row.get(0)?,
+            is_standby,
+            is_read_only: !is_standby && row.text(2)? == "on",
+            checks_pages: row.text_or_null(3)?.map(|checks| checks == "on"),
+            may_create: row.get(4)?,
+            encoding: row.get(5)?,
+            ..ServerFacts::default()
+        })
+    })?;
+    // Asked on a connection that is there, of a statement that is prepared: either would count as time on the way.
+    let ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
+    ask()?;
+    let before = now_ms();
+    let there = ask()?;
+    let between = before.saturating_add(now_ms().saturating_sub(before) / 2);
+    facts.ahead_ms = there.saturating_sub(between);
+    // Whatever else cannot be told is left out: some of it is for the owner's eyes, some databases have no such views.
+    facts.tls = db.first(TLS, [], |row| row.get(0)).ok().flatten().flatten();
+    facts.connections = db.first(CONNECTIONS, [], connections).ok().flatten();
+    facts.replication = db.first(REPLICATION, [], replication).ok().flatten();
+    facts.archiving = db.first(ARCHIVING, [], archiving).ok().flatten();
+    Ok(facts)
+}
+
+fn small(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
+}
+
+fn connections(row: &Row<'_>) -> Result<ConnectionCount, Fault> {
+    Ok(ConnectionCount { open: small(row.get(0)?), most: small(row.get(1)?) })
+}
+
+fn replication(row: &Row<'_>) -> Result<Replication, Fault> {
+    Ok(Replication {
+        synchronous_names: row.get(0)?,
+        standbys: small(row.get(1)?),
+        synchronous: small(row.get(2)?),
+        behind_ms: row.get(3)?,
+    })
+}
+
+fn archiving(row: &Row<'_>) -> Result<Archiving, Fault> {
+    Ok(Archiving { is_on: row.get(0)?, last_success_at: row.get(1)?, last_failure_at: row.get(2)? })
+}

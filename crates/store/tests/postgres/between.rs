@@ -1,0 +1,115 @@
+//! A store that goes from a directory to a server and back is the same at every end.
+
+use market::Timestamp;
+use store::{Access, Accounts, Move, MoveError, Place, Store, StoreError};
+
+use crate::accounts::add;
+use crate::fixture::{Home, NOW, block, minutes, put};
+use crate::moving::{content, findings, moving};
+
+/// A store in a directory, with a bit of everything.
+fn in_a_directory(dir: &Place) -> Accounts {
+    let store = Store::open(dir, Access::Write { now: NOW }).unwrap();
+    for number in 1..700 {
+        put(&store, &minutes(&format!("{number}.HK")), &[], &[block(1, 4), block(5, 9)]);
+    }
+    let accounts = Accounts::open(dir, NOW).unwrap();
+    for number in 0..120 {
+        add(&accounts, &format!("燈芯 {number} \\ 'wick'\t\u{1f56f}")).unwrap();
+    }
+    accounts
+}
+
+#[test]
+fn there_and_back_again_is_the_same() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let [from, back] = ["from", "back"].map(|name| Place::from(dir.path().join(name)));
+    let accounts = in_a_directory(&from);
+    let there = Place::from(&home);
+    let digests = |from: &Place, to: &Place| {
+        let copied = moving(from, to).unwrap();
+        let tables = copied.tables.clone();
+        copied.finish().unwrap();
+        tables
+    };
+    let first = digests(&from, &there);
+    assert_eq!(content(&there), content(&from));
+    assert_eq!(findings(&there), 0);
+    let second = digests(&there, &back);
+    assert_eq!(first, second);
+    assert_eq!(content(&back), content(&from));
+    assert_eq!(findings(&back), 0);
+    // Numbers go on at each of them, those of the audit too, which a server has in a sequence.
+    let [there, back] = [&there, &back].map(|place| Accounts::open(place, NOW).unwrap());
+    for accounts in [&accounts, &there, &back] {
+        add(accounts, "late").unwrap();
+    }
+    let last = |accounts: &Accounts| {
+        let filter = store::AuditFilter { limit: 1, ..store::AuditFilter::default() };
+        format!("{:?}", accounts.audit(&filter).unwrap())
+    };
+    assert_eq!((last(&there), last(&back)), (last(&accounts), last(&accounts)));
+}
+
+#[test]
+fn a_move_from_a_server_holds_its_accounts_still() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(&home);
+    put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
+    let accounts = Accounts::open(&from, NOW).unwrap();
+    add(&accounts, "ann").unwrap();
+    let to = Place::from(dir.path().join("there"));
+    let mut tried = false;
+    let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |progress| {
+        if progress.part == store::Part::Accounts && !tried {
+            tried = true;
+            let waited = accounts.take_id().unwrap_err();
+            assert!(matches!(waited, StoreError::Locked { .. }), "{waited:?}");
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    copied.unwrap().finish().unwrap();
+    assert!(tried);
+    assert_eq!(content(&to), content(&from));
+    accounts.take_id().unwrap();
+}
+
+#[test]
+fn a_server_that_was_seen_a_moment_ago_is_in_the_way_of_a_move() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(&home);
+    drop(Store::open(&from, Access::Write { now: NOW }).unwrap());
+    drop(Accounts::open(&from, NOW).unwrap());
+    let seen = |ago_s: i64| {
+        let now =
+            format!("cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - {ago_s} * 1000000");
+        let node = format!("('\\x{ago_s:02}', 'node', {now}, {now}, '')");
+        home.damage(
+            "accounts",
+            &format!("insert into node (id, name, started_us, seen_us, incarnation) values {node}"),
+        );
+    };
+    let to = Place::from(dir.path().join("there"));
+    seen(1);
+    let refused = moving(&from, &to).unwrap_err();
+    assert!(matches!(&refused, MoveError::InUse { by, .. } if by == "a server"), "{refused:?}");
+    home.damage("accounts", "delete from node");
+    seen(20);
+    moving(&from, &to).unwrap().finish().unwrap();
+}
+
+#[test]
+fn nothing_is_left_where_the_target_cannot_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Place::from(dir.path().join("from"));
+    drop(Store::open(&from, Access::Write { now: Timestamp(1) }).unwrap());
+    let home = Home::in_database("");
+    let name = home.on_server().database_sql("select current_database()").unwrap();
+    home.on_server()
+        .database_sql(&format!("alter database {name} set default_transaction_read_only = on"))
+        .unwrap();
+    let refused = moving(&from, &Place::from(&home)).unwrap_err();
+    assert!(matches!(refused, MoveError::Store(StoreError::ReadOnlyServer { .. })), "{refused:?}");
+    let schemas = "select count(*) from pg_namespace where nspname not like 'pg\\_%' and nspname not in ('public', 'information_schema')";
+    assert_eq!(home.on_server().database_sql(schemas).unwrap(), "0");
+}

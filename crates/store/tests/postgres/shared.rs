@@ -1,0 +1,456 @@
+//! What one process kept in memory, kept for several: two of them on one database come to what one would come to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use market::Timestamp;
+use store::{
+    AccountId, Accounts, GuardKey, GuardRow, NewPassword, NewSeat, NodeId, PaceLimit, RateAsk, RateDecision,
+    SeatEnding, SeatOutcome, SeatRequest, Shared, SignatureLimits, SignatureOutcome, TimedRequests,
+};
+
+use crate::accounts::add;
+use crate::fixture::{Home, NOW};
+
+const SIXTY: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
+
+/// A node on a database.
+struct Node {
+    accounts: Accounts,
+}
+
+impl Node {
+    fn join(home: &Home, number: u8) -> Node {
+        let accounts = Accounts::open(home, NOW).unwrap();
+        let node = Node { accounts };
+        node.shared().join(NodeId([number; 16]));
+        node.shared().beat(&format!("node {number}"), "first").unwrap();
+        node
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        self.accounts.shared().unwrap()
+    }
+}
+
+fn is_admitted(decision: &RateDecision) -> bool {
+    matches!(decision, RateDecision::Admitted(_))
+}
+
+#[test]
+fn of_all_who_ask_at_once_at_all_nodes_exactly_as_many_are_admitted_as_the_rule_has() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let admitted = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (nodes, admitted) = (&nodes, &admitted);
+            scope.spawn(move || {
+                for turn in 0..25 {
+                    let shared = nodes[(thread + turn) % 2].shared();
+                    let decision = shared.take_rate(ann, &SIXTY).unwrap();
+                    admitted.fetch_add(u32::from(is_admitted(&decision)), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(admitted.into_inner(), 60);
+    let RateDecision::Refused(times) = nodes[1].shared().take_rate(ann, &SIXTY).unwrap() else {
+        panic!("all sixty are in the window");
+    };
+    assert_eq!(times.count(SIXTY.within), 60);
+    let wait = times.wait(&SIXTY);
+    assert!(wait > Duration::from_secs(20) && wait <= SIXTY.within, "{wait:?}");
+    // Times are in order, and none is ahead of the clock.
+    assert!(times.times_us.is_sorted_by(|one, other| one >= other) && times.times_us[0] <= times.now_us);
+}
+
+#[test]
+fn no_window_has_more_than_the_rule_while_requests_go_on_through_several_windows() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let rule = RateAsk { requests: 7, within: Duration::from_millis(50), calls: 1 };
+    let times = std::sync::Mutex::new(Vec::new());
+    let until = Instant::now() + 8 * rule.within;
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (nodes, times) = (&nodes, &times);
+            scope.spawn(move || {
+                while Instant::now() < until {
+                    let decision = nodes[thread % 2].shared().take_rate(ann, &rule).unwrap();
+                    if let RateDecision::Admitted(window) = decision {
+                        times.lock().unwrap().push(window.now_us);
+                    }
+                }
+            });
+        }
+    });
+    let mut times = times.into_inner().unwrap();
+    times.sort_unstable();
+    assert!(times.len() >= 21, "each window has as many as the rule, not fewer: {}", times.len());
+    for (first, eighth) in times.iter().zip(times.iter().skip(7)) {
+        assert!(eighth - first >= 50_000, "{} µs", eighth - first);
+    }
+}
+
+#[test]
+fn a_request_that_counts_as_several_takes_them_all_or_none() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    let ann = add(&node.accounts, "ann").unwrap();
+    let take = |calls| node.shared().take_rate(ann, &RateAsk { calls, ..SIXTY }).unwrap();
+    assert!(!is_admitted(&take(61)), "more than the rule has");
+    assert!(is_admitted(&take(58)));
+    assert!(!is_admitted(&take(3)));
+    assert!(is_admitted(&take(2)));
+    assert!(!is_admitted(&take(1)));
+    let times = node.shared().rate_times(ann).unwrap();
+    assert_eq!(times.times_us.len(), 60);
+    // The largest rule there is: its times no longer fit beside the rest of the row.
+    let large = RateAsk { requests: 10_000, within: Duration::from_secs(3_600), calls: 9_000 };
+    let bob = add(&node.accounts, "bob").unwrap();
+    assert!(is_admitted(&node.shared().take_rate(bob, &large).unwrap()));
+    let one = RateAsk { calls: 1, ..large };
+    assert!((0..1_000).all(|_| is_admitted(&node.shared().take_rate(bob, &one).unwrap())));
+    assert!(!is_admitted(&node.shared().take_rate(bob, &one).unwrap()));
+}
+
+#[test]
+fn another_rule_holds_for_what_was_admitted_before() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    let ann = add(&node.accounts, "ann").unwrap();
+    let take = |requests| is_admitted(&node.shared().take_rate(ann, &RateAsk { requests, ..SIXTY }).unwrap());
+    assert!((0..5).all(|_| take(60)));
+    assert!(!take(5), "stricter from now on");
+    assert!(take(6));
+    assert!(!take(6));
+    assert!(take(60), "and looser again");
+}
+
+#[test]
+fn what_a_server_has_forgotten_is_brought_back_once_by_every_node() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let mut own = [Vec::new(), Vec::new()];
+    for turn in 0..60 {
+        let RateDecision::Admitted(times) = nodes[turn % 2].shared().take_rate(ann, &SIXTY).unwrap() else {
+            panic!("there is room");
+        };
+        own[turn % 2].push(times.now_us);
+    }
+    // As after a crash that took the last moments.
+    home.damage("accounts", "update rate_window set times = substring(times from 8 * 40 + 1)");
+    assert!(is_admitted(&nodes[0].shared().take_rate(ann, &SIXTY).unwrap()), "it has forgotten");
+    for (node, times_us) in nodes.iter().zip(own) {
+        let back = [TimedRequests { account: ann, requests: 60, times_us }];
+        node.shared().bring_back(&back).unwrap();
+        node.shared().bring_back(&back).unwrap();
+    }
+    let RateDecision::Refused(times) = nodes[1].shared().take_rate(ann, &SIXTY).unwrap() else {
+        panic!("all are there again");
+    };
+    assert_eq!(times.count(SIXTY.within), 60);
+    let first = nodes[0].shared().incarnation().unwrap();
+    assert_eq!(nodes[1].shared().incarnation().unwrap(), first, "it is the same server");
+}
+
+#[test]
+fn calls_of_the_general_rule_are_counted_over_all_nodes() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let (each, room) = (Duration::from_secs(10), Duration::from_secs(100));
+    let take = |node: usize| nodes[node].shared().take_call(ann, each, room).unwrap();
+    assert!((0..10).all(|turn| take(turn % 2).is_ok()));
+    let wait = take(1).unwrap_err();
+    assert!(wait > Duration::from_secs(5) && wait <= each, "{wait:?}");
+    assert!(take(0).is_err(), "what was refused has not been counted, nor is there more elsewhere");
+}
+
+#[test]
+fn paces_hold_over_all_nodes_and_several_at_once_or_none() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let limit = |key, requests| PaceLimit { kind: "test", key, requests, within: Duration::from_secs(60) };
+    assert_eq!(nodes[0].shared().take_pace(&limit("192.0.2.1", 2)).unwrap(), Ok(()));
+    assert_eq!(nodes[1].shared().take_pace(&limit("192.0.2.1", 2)).unwrap(), Ok(()));
+    let wait = nodes[0].shared().take_pace(&limit("192.0.2.1", 2)).unwrap().unwrap_err();
+    assert!(wait <= Duration::from_secs(60) && wait > Duration::from_secs(40), "{wait:?}");
+    assert_eq!(nodes[0].shared().take_pace(&limit("192.0.2.2", 2)).unwrap(), Ok(()));
+    assert!(nodes[0].shared().take_pace(&limit("192.0.2.3", 0)).unwrap().is_err());
+    let both = |node: usize| nodes[node].shared().take_paces(&[limit("all", 3), limit("one", 1)]).unwrap();
+    let taken = both(0).unwrap();
+    assert!(both(1).is_err(), "one of them is full");
+    assert_eq!(nodes[1].shared().take_pace(&limit("all", 3)).unwrap(), Ok(()), "the other was not counted");
+    nodes[1].shared().give_back_paces(&taken).unwrap();
+    assert!(both(1).is_ok());
+}
+
+fn seat(account: AccountId, lineage: u8) -> NewSeat {
+    NewSeat {
+        account,
+        lineage: [lineage; 16],
+        door: "websocket".to_owned(),
+        address: "192.0.2.1:4000".to_owned(),
+        since: NOW,
+    }
+}
+
+fn sit(node: &Node, seat: &NewSeat, limit: u32) -> SeatOutcome {
+    node.shared().sit(&SeatRequest { seat, limit, present: None, password: None }).unwrap()
+}
+
+fn seated(outcome: &SeatOutcome) -> (i64, u32) {
+    let SeatOutcome::Seated { id, online, .. } = outcome else { panic!("{outcome:?}") };
+    (*id, *online)
+}
+
+#[test]
+fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_old_one() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let (first, _) = seated(&sit(&nodes[0], &seat(ann, 1), 2));
+    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 2), 2)).1, 2);
+    assert_eq!(sit(&nodes[0], &seat(ann, 3), 2), SeatOutcome::Taken { online: 2 });
+    assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
+    // The first client comes back at the other node.
+    let again = sit(&nodes[1], &seat(ann, 1), 2);
+    let (id, online) = seated(&again);
+    assert_eq!(online, 2);
+    assert_eq!(again, SeatOutcome::Seated { id, online, superseded: Vec::new() }, "it was not here");
+    let beat = nodes[0].shared().beat("node 1", "first").unwrap();
+    assert_eq!((beat.nodes, beat.ended), (2, vec![(first, SeatEnding::Superseded)]));
+    assert!(nodes[0].shared().beat("node 1", "first").unwrap().ended.is_empty(), "told once");
+    // And once more, at the node where it is.
+    let SeatOutcome::Seated { superseded, .. } = sit(&nodes[1], &seat(ann, 1), 2) else { panic!() };
+    assert_eq!(superseded, [id]);
+    let listed = nodes[0].shared().seats(Some(ann), 10).unwrap();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|row| !row.is_here && row.seat.door == "websocket"));
+    assert_eq!(nodes[0].shared().seats(None, 1).unwrap().len(), 1);
+    // An operator at the first node ends one of the second.
+    let ended = listed[0].id;
+    assert!(nodes[0].shared().seat(ended).unwrap().is_some());
+    assert!(nodes[0].shared().end_seat(ended, SeatEnding::ByOperator).unwrap());
+    assert!(!nodes[0].shared().end_seat(ended, SeatEnding::ByOwner).unwrap(), "it has ended");
+    assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
+    let beat = nodes[1].shared().beat("node 2", "first").unwrap();
+    assert_eq!(beat.ended, [(ended, SeatEnding::ByOperator)]);
+}
+
+#[test]
+fn of_all_who_come_at_once_as_many_get_a_seat_as_there_are() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let got: usize = std::thread::scope(|scope| {
+        let come = |number: u8| {
+            let nodes = &nodes;
+            scope.spawn(move || {
+                matches!(
+                    sit(&nodes[usize::from(number % 2)], &seat(ann, number), 3),
+                    SeatOutcome::Seated { .. }
+                )
+            })
+        };
+        let threads: Vec<_> = (0..12).map(come).collect();
+        threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+    });
+    assert_eq!(got, 3);
+}
+
+#[test]
+fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let (id, _) = seated(&sit(&nodes[0], &seat(ann, 1), 1));
+    nodes[0].shared().leave(id);
+    // Whatever the thread that writes it has done by now.
+    assert_eq!(seated(&sit(&nodes[0], &seat(ann, 2), 1)).1, 1);
+    assert_eq!(sit(&nodes[1], &seat(ann, 3), 1), SeatOutcome::Taken { online: 1 });
+    // A node that was not seen for fifteen seconds.
+    home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
+    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 3), 1)).1, 1);
+    assert_eq!(nodes[1].shared().beat("node 2", "first").unwrap().nodes, 1);
+    // It was only cut off: its connections count again.
+    assert!(!nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
+    assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
+    // Gone for ten minutes, its row is swept with its connections, and it joins anew with those it has.
+    home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
+    nodes[1].shared().sweep(NOW).unwrap();
+    assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
+    assert!(nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
+    nodes[0].shared().keep_seats(&[(1 << 62, seat(ann, 9))]).unwrap();
+    assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
+    nodes[1].shared().leave_nodes().unwrap();
+    assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
+    assert_eq!(nodes[0].shared().nodes().unwrap().len(), 1);
+}
+
+#[test]
+fn a_connection_that_does_not_answer_gives_way_to_one_at_another_node() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let (silent, _) = seated(&sit(&nodes[0], &seat(ann, 1), 1));
+    nodes[0].shared().set_silent(&[(silent, true)]).unwrap();
+    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 2), 2)).1, 2, "there is room: it stays");
+    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 3), 2)).1, 2);
+    let ended = nodes[0].shared().beat("node 1", "first").unwrap().ended;
+    assert_eq!(ended, [(silent, SeatEnding::Silent)]);
+}
+
+#[test]
+fn a_password_issued_by_one_node_is_good_once_at_any_and_stays_good_when_no_seat_is_free() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let hash = [7; 32];
+    nodes[0].shared().issue_password(&NewPassword { hash: &hash, account: ann, caller: b"ann" }, 3).unwrap();
+    let issued = nodes[1].shared().issued_password(&hash).unwrap().unwrap();
+    assert_eq!((issued.account, issued.caller.as_slice()), (ann, &b"ann"[..]));
+    assert!(issued.age < Duration::from_secs(30));
+    let (taken, _) = seated(&sit(&nodes[0], &seat(ann, 100), 1));
+    let come = |node: &Node, lineage| {
+        let seat = seat(ann, lineage);
+        node.shared()
+            .sit(&SeatRequest { seat: &seat, limit: 1, present: None, password: Some(&hash) })
+            .unwrap()
+    };
+    assert_eq!(come(&nodes[1], 1), SeatOutcome::Taken { online: 1 });
+    nodes[0].shared().leave(taken);
+    nodes[0].shared().write_left().unwrap();
+    let outcomes: Vec<SeatOutcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6_u8)
+            .map(|number| {
+                let nodes = &nodes;
+                scope.spawn(move || {
+                    let (seat, hash) = (seat(ann, number), [7; 32]);
+                    let request = SeatRequest { seat: &seat, limit: 9, present: None, password: Some(&hash) };
+                    nodes[usize::from(number % 2)].shared().sit(&request).unwrap()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SeatOutcome::Seated { .. })).count();
+    assert_eq!(got_in, 1, "{outcomes:?}");
+    assert!(nodes[0].shared().issued_password(&hash).unwrap().is_none());
+    // An account has at most so many: the oldest go.
+    for number in 0..5_u8 {
+        let new = NewPassword { hash: &[number; 32], account: ann, caller: b"" };
+        nodes[0].shared().issue_password(&new, 3).unwrap();
+    }
+    let left =
+        (0..5_u8).filter(|number| nodes[1].shared().issued_password(&[*number; 32]).unwrap().is_some());
+    assert_eq!(left.collect::<Vec<_>>(), [2, 3, 4]);
+}
+
+#[test]
+fn a_signature_is_good_once_over_all_nodes() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let limits = SignatureLimits { each_max: 1_000, kept_s: 601 };
+    let mut fingerprint = [3; 16];
+    let take = |node: usize, fingerprint: &[u8; 16], after: i64| {
+        let now = Timestamp(NOW.0 + after);
+        nodes[node].shared().use_signature(fingerprint, &[1; 16], limits, now).unwrap()
+    };
+    assert_eq!(take(0, &fingerprint, 0), SignatureOutcome::New);
+    assert_eq!(take(1, &fingerprint, 1), SignatureOutcome::Used(NOW));
+    assert_eq!(take(1, &fingerprint, 600), SignatureOutcome::Used(NOW));
+    assert_eq!(take(1, &fingerprint, 601), SignatureOutcome::New, "nobody would find it valid any more");
+    nodes[0].shared().sweep(Timestamp(NOW.0 + 10_000)).unwrap();
+    assert_eq!(home.number("accounts", "select count(*) from signature"), 0);
+    // One that is counted finds that there are too many.
+    let few = SignatureLimits { each_max: 1, ..limits };
+    assert_eq!(take(0, &fingerprint, 0), SignatureOutcome::New);
+    fingerprint[0] = 0;
+    let counted = nodes[1].shared().use_signature(&fingerprint, &[1; 16], few, NOW).unwrap();
+    assert_eq!(counted, SignatureOutcome::NoRoom);
+}
+
+#[test]
+fn guards_are_judged_one_after_the_other() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let key = GuardKey { kind: "pair", key: "ann 192.0.2.1".to_owned() };
+    let count = |node: &Node| {
+        node.shared()
+            .judge(["ann", "192.0.2.1"], std::slice::from_ref(&key), |table| {
+                let number = table.get(&key).map_or(0, |row| row.number) + 1;
+                let (at_us, until_us) = (table.now_us, table.now_us + 1_000_000_000);
+                table.put(key.clone(), Some(GuardRow { number, at_us, until_us }));
+                number
+            })
+            .unwrap()
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (nodes, count) = (&nodes, &count);
+            scope.spawn(move || (0..10).for_each(|_| assert!(count(&nodes[thread % 2]) > 0)));
+        }
+    });
+    assert_eq!(count(&nodes[0]), 81);
+    nodes[1].shared().sweep(NOW).unwrap();
+    assert_eq!(count(&nodes[1]), 82, "it is not old");
+    nodes[0]
+        .shared()
+        .judge(["ann", ""], std::slice::from_ref(&key), |table| table.put(key.clone(), None))
+        .unwrap();
+    assert_eq!(count(&nodes[1]), 1);
+    assert_eq!(home.number("accounts", "select count(*) from guard where kind = 'lock'"), 16);
+}
+
+#[test]
+fn which_gateway_a_client_uses_is_known_at_every_node_for_a_day() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    assert_eq!(nodes[0].shared().recall_client(&[5; 16]).unwrap(), None);
+    nodes[0].shared().remember_client(&[5; 16], "quote").unwrap();
+    nodes[0].shared().remember_client(&[5; 16], "trade").unwrap();
+    assert_eq!(nodes[1].shared().recall_client(&[5; 16]).unwrap().as_deref(), Some("trade"));
+    home.damage("accounts", "update session set seen_us = seen_us - 90000000000");
+    nodes[1].shared().sweep(NOW).unwrap();
+    assert_eq!(nodes[1].shared().recall_client(&[5; 16]).unwrap(), None);
+}
+
+#[test]
+fn a_node_that_has_not_brought_back_what_it_admitted_is_waited_for() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    assert_eq!(nodes[0].shared().beat("node 1", "first").unwrap().unsettled, 0);
+    assert_eq!(nodes[0].shared().beat("node 1", "second").unwrap().unsettled, 1);
+    assert_eq!(nodes[1].shared().beat("node 2", "second").unwrap().unsettled, 0);
+    assert_eq!(nodes[0].shared().beat("node 1", "second").unwrap().unsettled, 0);
+}
+
+#[test]
+fn windows_of_accounts_that_have_gone_quiet_are_removed_in_portions() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    home.damage(
+        "accounts",
+        "insert into rate_window select number, decode('00000000000000ff', 'hex') from generate_series(1, 25000) as number; \
+         insert into call_bucket select number, 0 from generate_series(1, 25000) as number",
+    );
+    let ann = add(&node.accounts, "ann").unwrap();
+    assert!(is_admitted(&node.shared().take_rate(ann, &SIXTY).unwrap()));
+    let (mut from, mut portions) = (Some(0), 0);
+    while let Some(at) = from {
+        from = node.shared().sweep_windows(at).unwrap();
+        portions += 1;
+    }
+    assert_eq!(portions, 3);
+    assert_eq!(home.number("accounts", "select count(*) from rate_window"), 1);
+    assert_eq!(home.number("accounts", "select count(*) from call_bucket"), 0);
+    let times = node.shared().rate_times(ann).unwrap();
+    assert_eq!(times.count(SIXTY.within), 1, "what counts is kept");
+}
