@@ -1,6 +1,7 @@
 //! What the servers of an address say of themselves, one by one, for whoever looks after them. Nothing is changed.
 
 use crate::StoreError;
+use crate::engine::migrate::Owner;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
 use crate::engine::{Db, Fault, Place, Role, Row, Sql};
 
@@ -29,6 +30,8 @@ pub struct ServerFacts {
     pub connections: Option<ConnectionCount>,
     pub replication: Option<Replication>,
     pub archiving: Option<Archiving>,
+    /// Of the database; what is not `UTF8` is refused before.
+    pub encoding: String,
     /// Whether this user may create schemas in the database.
     pub may_create: bool,
 }
@@ -63,6 +66,8 @@ pub struct Archiving {
 /// Who is at work on a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
+    /// The schemas of candles and accounts, by the steps that they have been through; `None` where there is none yet.
+    pub schemas: [Option<i64>; 2],
     /// Leases that are held, by their names.
     pub leases: Vec<String>,
     /// Servers that were seen within the last 15 seconds, by their names.
@@ -74,7 +79,8 @@ pub struct Occupancy {
 const ABOUT: Sql = Sql::new(
     "ask the server about itself",
     "select current_setting('server_version'), pg_is_in_recovery(), current_setting('transaction_read_only'), \
-     current_setting('data_checksums', true), has_database_privilege(current_database(), 'create')",
+     current_setting('data_checksums', true), has_database_privilege(current_database(), 'create'), \
+     current_setting('server_encoding')",
 );
 const CLOCK: Sql = Sql::new(
     "ask the server for the time",
@@ -103,6 +109,7 @@ const ARCHIVING: Sql = Sql::new(
     "select current_setting('archive_mode') <> 'off', cast(date_part('epoch', last_archived_time) as bigint), \
      cast(date_part('epoch', last_failed_time) as bigint) from pg_stat_archiver",
 );
+const STEPS: Sql = Sql::new("read the migrations", "select max(version) from migration where version > 0");
 const LEASES: Sql = Sql::new(
     "look for leases",
     "select name from lease where until_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) order by name",
@@ -132,11 +139,12 @@ pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
 /// Who is at work on a store that is on a server. What is not there yet has nobody.
 pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
     let mut found = Occupancy::default();
-    for schema in [Schema::Candles, Schema::Accounts] {
+    for (schema, steps) in [Schema::Candles, Schema::Accounts].into_iter().zip(&mut found.schemas) {
         let db = connected(address, schema)?;
-        if db.owner()? != crate::engine::migrate::Owner::Ours {
+        if db.owner()? != Owner::Ours {
             continue;
         }
+        *steps = db.one(STEPS, [], |row| row.get(0))?;
         found.leases.extend(db.all(LEASES, [], |row| row.get::<String>(0))?);
         if schema == Schema::Accounts {
             for (name, ago_ms) in db.all(NODES, [], |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)))? {
@@ -168,6 +176,7 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
             is_read_only: !is_standby && row.text(2)? == "on",
             checks_pages: row.text_or_null(3)?.map(|checks| checks == "on"),
             may_create: row.get(4)?,
+            encoding: row.get(5)?,
             ..ServerFacts::default()
         })
     })?;

@@ -67,13 +67,20 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
                 Column::Right("rows"),
                 Column::Left("BLAKE3 of both"),
             ];
-            let rows = tables.iter().map(|table| {
+            let empty = tables.iter().filter(|table| table.rows == 0).count() as u64;
+            let rows = tables.iter().filter(|table| table.rows > 0).map(|table| {
                 let short: String = table.digest.chars().take(16).collect();
                 vec![part(table.part).to_owned(), table.name.clone(), output::thousands(table.rows), short]
             });
             let mut out = output::stdout();
             writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
-            writeln!(out, "moved {} to {}; the source is as it was", store_word(&from), store_word(&to))?;
+            writeln!(
+                out,
+                "moved {} to {}, with {} that nothing is in; the source is as it was",
+                store_word(&from),
+                store_word(&to),
+                output::count(empty, "table")
+            )?;
             if let Some(path) = keys.target() {
                 writeln!(out, "the key of its app secrets is {}: keep a copy elsewhere", path.display())?;
             }

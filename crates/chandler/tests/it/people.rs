@@ -25,7 +25,7 @@ fn moment() -> Moment {
 }
 
 fn accounts(world: &World) -> Access {
-    Access::open(&world.path("store"), moment().now).unwrap()
+    Access::open(world.path("store"), moment().now).unwrap()
 }
 
 fn with_input(world: &World, arguments: &[&str], input: &str) -> Ran {

@@ -30,7 +30,7 @@ impl Node {
     }
 
     fn shared(&self) -> &Arc<Shared> {
-        self.accounts.shared().expect("a server is shared")
+        self.accounts.shared().unwrap()
     }
 }
 

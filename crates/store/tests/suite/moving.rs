@@ -241,7 +241,7 @@ fn a_store_without_accounts_is_moved_too() {
     assert!(!copied.has_accounts());
     copied.finish().unwrap();
     assert!(Accounts::open(&to, NOW).unwrap().is_empty().unwrap());
-    assert!(!Accounts::is_there(&place(&from)).unwrap());
+    assert!(!Accounts::is_there(place(&from)).unwrap());
     assert!(content(&to).starts_with(&content(&place(&from))));
 }
 

@@ -37,7 +37,10 @@ pub(crate) fn say_backup(
     let mut all = vec![
         Instead {
             what: "one file of both databases, as they are at one moment, while servers go on",
-            command: format!("{with}pg_dump --format=custom {schemas} --file={dump} --dbname={url}"),
+            command: format!(
+                "mkdir -p {} && {with}pg_dump --format=custom {schemas} --file={dump} --dbname={url}",
+                shell_word(&to.display().to_string())
+            ),
         },
         Instead {
             what: "whether it is good: restored beside the database and read through, which changes nothing",
@@ -203,11 +206,10 @@ fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
             "--into names a database on PostgreSQL: write --into postgres://USER@HOST/DATABASE",
         ));
     };
+    let [candles, accounts] = address.schemas();
     if target.schemas() != address.schemas() {
         return Err(usage(format!(
-            "what is restored is called {} and {}: write the same `schema=` in --into as in --store, and another database",
-            address.schemas()[0],
-            address.schemas()[1]
+            "what is restored is called {candles} and {accounts}: write the same `schema=` in --into as in --store, and another database"
         )));
     }
     match Store::open(&place, Access::Read) {

@@ -28,6 +28,7 @@ pub(super) fn all(address: &Address) -> Vec<Check> {
     checks.push(clock(primary.ahead_ms));
     let occupancy = store::occupancy(address);
     let nodes = occupancy.as_ref().map_or(0, |found| found.nodes.len());
+    checks.extend(occupancy.as_ref().ok().map(|found| database(address, primary, found)));
     checks.extend(connections(primary, address.pool(), nodes));
     checks.extend(primary.replication.as_ref().map(standbys));
     checks.extend(primary.archiving.as_ref().map(archiving));
@@ -48,7 +49,9 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
-    let says = format!("{at}: {role}, version {}, {tls}", facts.version);
+    // Debian writes its own number behind it.
+    let version = facts.version.split(' ').next().unwrap_or_default();
+    let says = format!("{at}: {role}, version {version}, {tls}");
     if facts.is_read_only {
         return Check::fail(
             NAME,
@@ -81,6 +84,27 @@ fn advice(error: &StoreError) -> &'static str {
         }
         StoreError::TooOldServer { .. } => "upgrade the server to version 15 or later",
         _ => "mend what it says, then run this again",
+    }
+}
+
+/// The database, and what is in it already.
+fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check {
+    const NAME: &str = "database";
+    let [candles, accounts] =
+        found.schemas.map(|steps| steps.map_or("none yet".to_owned(), |step| step.to_string()));
+    let says = format!(
+        "{}, {}: schema of candles {candles}, of accounts {accounts}",
+        address.database(),
+        facts.encoding
+    );
+    let is_complete = found.schemas.iter().all(Option::is_some);
+    match is_complete || facts.may_create {
+        true => Check::ok(NAME, says),
+        false => Check::fail(
+            NAME,
+            format!("{says}; {} may not make what is missing", address.user()),
+            format!("`grant create on database {} to {}`", address.database(), address.user()),
+        ),
     }
 }
 
