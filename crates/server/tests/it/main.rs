@@ -5,6 +5,7 @@ mod commands;
 mod conformance;
 mod damaged;
 mod floors;
+mod home;
 mod http;
 mod link;
 mod page;

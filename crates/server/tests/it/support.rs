@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{Limits, Packet};
 
-use crate::conformance;
+use crate::{conformance, home};
 
 /// The usual rights, and overnight hours.
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
@@ -58,12 +58,12 @@ impl Running {
     pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
-        let store = Store::open(dir.path(), store::Access::Read).unwrap();
+        let store = home::store(dir.path());
         let history = History::new(Venues::built_in().unwrap());
         let market_now = Arc::new(AtomicI64::new(NOW.0));
         let is_live = Arc::new(AtomicBool::new(false));
         let market = Arc::new(SetClock { now: market_now.clone(), is_live: is_live.clone() });
-        let service = Access::open(dir.path(), machine_now()).unwrap();
+        let service = home::access(dir.path(), machine_now());
         let server =
             Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
         let addresses = server.addresses().unwrap();
@@ -75,7 +75,7 @@ impl Running {
             stopped.await.ok();
         }));
         // Account commands run beside the server, through a connection of their own.
-        let access = Access::open(dir.path(), machine_now()).unwrap();
+        let access = home::access(dir.path(), machine_now());
         let stop = Some(stop);
         Running {
             dir,

@@ -71,7 +71,8 @@ const ICON: Doc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
-    /// The database is away: what this server knows is answered for a while, and nothing new is charged or changed.
+    /// The database is away: what this server knows is answered for a while, and nothing new is charged or changed. Not there otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[schemars(transform = obstacles)]
     reasons: Vec<&'static str>,

@@ -1,0 +1,52 @@
+//! Where the servers of a test have their store: a database of its own on the PostgreSQL server of this binary, with the candles of the test's folder in it.
+//! A folder stands for a database, so that two servers over one folder are two nodes.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use access::Access;
+use market::Timestamp;
+use store::{CopySettings, Move, Place, Store};
+
+use crate::harness;
+
+const KEY: &str = "node.key";
+const NOW: Timestamp = Timestamp(1_794_708_000);
+
+static PLACES: OnceLock<Mutex<HashMap<PathBuf, String>>> = OnceLock::new();
+
+/// Has a folder stand for the database of another one, with the same key: for a second node.
+pub(crate) fn join(dir: &Path, other: &Path) {
+    std::fs::copy(other.join(KEY), dir.join(KEY)).unwrap();
+    let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
+    let url = places[other].clone();
+    places.insert(dir.to_owned(), url);
+}
+
+/// The place of a folder.
+pub(crate) fn place(dir: &Path) -> Place {
+    let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
+    let url = places.entry(dir.to_owned()).or_insert_with(|| {
+        // It is there until the binary ends.
+        let place = std::mem::ManuallyDrop::new(harness::server().place());
+        let (from, to): (Place, Place) = (dir.into(), place.url().parse().unwrap());
+        let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |_| ControlFlow::Continue(())).unwrap();
+        copied.finish().unwrap();
+        place.url()
+    });
+    url.parse().unwrap()
+}
+
+/// With a copy of its own.
+pub(crate) fn store(dir: &Path) -> Store {
+    let store = Store::open(place(dir), store::Access::Read).unwrap();
+    let copy = tempfile::tempdir().unwrap().keep();
+    let settings = CopySettings { dir: copy, bytes_max: 1 << 30, grace: std::time::Duration::from_secs(300) };
+    store.with_copy(&settings).unwrap()
+}
+
+pub(crate) fn access(dir: &Path, now: Timestamp) -> Access {
+    Access::open_with_key(&place(dir), Some(&dir.join(KEY)), now).unwrap()
+}
