@@ -94,6 +94,7 @@ class Servers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = postgres.Postgres({"fsync": "off"})
+        cls.addClassCleanup(cls.server.remove)
         cls.numbers = iter(range(1_000))
         cls.file = nodes.minutes_file(harness.fresh_folder(), "700.HK", 5)
 
@@ -238,8 +239,8 @@ class Servers(unittest.TestCase):
         harness.chandler(primary.url("ours"), "import", self.file, "--quiet", "--period", "1m", clock=CLOCK)
         standby = primary.standby(synchronous=False)
         postgres.wait_until_caught_up(primary, standby)
-        self.addCleanup(primary.stop, "immediate")
-        self.addCleanup(standby.stop, "immediate")
+        self.addCleanup(primary.remove)
+        self.addCleanup(standby.remove)
         for command in (("import", self.file, "--again", "--period", "1m"), ("account", "create", "bob")):
             one_line(self, harness.run_chandler(standby.url("ours"), *command, clock=CLOCK), 1, "standby")
         # With both in the address the primary is found, in whichever order.
@@ -334,7 +335,8 @@ class SameAsFolders(unittest.TestCase):
         # What is made at random, and what is of the moment.
         told = re.sub(r"\b(ap|us)_[A-Za-z0-9_\-.]{20,}|\b[0-9a-f]{32,}\b", "SECRET", told)
         told = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", self.moment, told)
-        return ran.returncode, told
+        # Copies on nodes are told of more than a folder counts as a change.
+        return ran.returncode, re.sub(r'"version": \d+', '"version": N', told)
 
     def moment(self, match):
         """The machine's clock is that of the moment; times of the market stay."""
@@ -411,7 +413,7 @@ class SameAsFolders(unittest.TestCase):
         harness.chandler(store, "account", "create", "ann", clock=CLOCK)
         ran = harness.run_chandler(store, "doctor", "--format", "json", clock=CLOCK)
         self.assertIn(ran.returncode, (0, 1), ran.stderr)
-        self.assertIn("PostgreSQL", ran.stdout)
+        self.assertIn("postgres://", ran.stdout)
         json.loads(ran.stdout)
 
 
