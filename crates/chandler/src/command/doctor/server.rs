@@ -8,8 +8,8 @@ use crate::output;
 /// From which difference on clocks are worth a look, and from which on signatures are refused.
 const CLOCK_WARN_MS: i64 = 30_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Pools of connections of a node: candles, the fetching of its copy, accounts, and what may be forgotten. Two more connections listen.
-const POOLS: usize = 4;
+/// Pools of connections of a node: candles, accounts, and what nodes share of limits. Two more connections listen.
+const POOLS: usize = 3;
 const LISTENERS: usize = 2;
 /// A standby that is further behind is worth a look.
 const BEHIND_WARN_MS: i64 = 60_000;
@@ -263,13 +263,13 @@ mod tests {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()
         };
-        assert_eq!(connections(&facts(97), 16, 1).unwrap().verdict, Verdict::Ok);
+        assert_eq!(connections(&facts(50), 16, 1).unwrap().verdict, Verdict::Ok);
         let two = connections(&facts(97), 16, 2).unwrap();
         assert_eq!(
             (two.verdict, two.says.as_str()),
-            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 132 (pool=16)")
+            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 100 (pool=16)")
         );
-        assert!(two.advice.unwrap().contains("max_connections to 152"));
+        assert!(two.advice.unwrap().contains("max_connections to 120"));
         assert!(connections(&ServerFacts::default(), 16, 1).is_none());
     }
 
