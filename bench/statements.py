@@ -39,7 +39,7 @@ def read(root):
 def macros_of(file, source):
     macros = {}
     for at in re.finditer(r"macro_rules! (\w+) \{\s*\(([^)]*)\) => \{", source):
-        parameters = re.findall(r"(\$\w+):expr", at[2])
+        parameters = re.findall(r"(\$\w+):(?:expr|literal)", at[2])
         macros[at[1] + "!"] = Macro(parameters, source, at.end(), file)
     return macros
 

@@ -36,7 +36,6 @@ pub(crate) mod statements;
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
-pub(crate) mod version;
 mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
