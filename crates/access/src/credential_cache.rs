@@ -28,14 +28,11 @@ struct Known {
 }
 
 /// What a key has, if that was learnt when it is of use.
-fn find<K: Eq + StdHash, Q: Eq + StdHash + ?Sized, V: Clone>(
+fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known: &HashMap<K, (i64, V)>,
     key: &Q,
     learnt: Learnt,
-) -> Option<V>
-where
-    K: Borrow<Q>,
-{
+) -> Option<V> {
     known.get(key).filter(|(at, _)| learnt.takes(*at)).map(|(_, value)| value.clone())
 }
 

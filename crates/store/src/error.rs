@@ -8,7 +8,7 @@ use crate::engine::{Fault, Place};
 /// What can go wrong with a store. The message says what to do where something can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("there is no store at {}: import a file to create one, or name another directory", place)]
+    #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
     Absent { place: Place },
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again",
@@ -31,7 +31,7 @@ pub enum StoreError {
         place
     )]
     Changed { place: Place, version: i64 },
-    #[error("{} is not a store of this program: name another directory", place)]
+    #[error("{} is not a store of this program: name another {}", place, elsewhere(place))]
     Foreign { place: Place },
     #[error(
         "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
@@ -177,6 +177,14 @@ impl StoreError {
 fn is_accounts(place: &Place) -> bool {
     let name = place.path().and_then(Path::file_name);
     name.is_some_and(|name| name == crate::file_names::ACCOUNTS)
+}
+
+/// Where there may be room for a store.
+fn elsewhere(place: &Place) -> &'static str {
+    match place.path() {
+        Some(_) => "directory",
+        None => "database, or another schema in it with `?schema=NAME`",
+    }
 }
 
 /// A command that opens a database to write to it, which brings its schema forward.

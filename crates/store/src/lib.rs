@@ -24,6 +24,7 @@ mod finding;
 mod moving;
 mod scratch;
 mod survey;
+mod version;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -57,7 +58,6 @@ pub use candles::{
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::version::VersionReader;
 pub use engine::{Address, AddressError, Place, without_waiting};
 pub use error::StoreError;
 pub use finding::{Depth, FINDINGS_MAX, Finding};
@@ -66,3 +66,4 @@ pub use scratch::Scratch;
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
 };
+pub use version::VersionReader;

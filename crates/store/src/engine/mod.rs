@@ -33,9 +33,9 @@ mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
-pub(crate) mod version;
 mod waiting;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

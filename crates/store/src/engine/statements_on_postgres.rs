@@ -4,6 +4,7 @@
 use super::Sql;
 use super::migrations::{ACCOUNTS, ALL, Migration};
 
+#[allow(clippy::unwrap_used, reason = "a test may stop where it fails")]
 #[path = "../../tests/postgres/harness.rs"]
 pub(super) mod harness;
 

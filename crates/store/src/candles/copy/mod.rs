@@ -259,6 +259,11 @@ impl LocalCopy {
         self.shared.queue.settle();
     }
 
+    /// Whether symbols are answered from it, as far as it has them.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.shared.is_serving()
+    }
+
     pub(crate) fn load(&self) -> CopyLoad {
         let (shared, sum) = (&self.shared, self.shared.held.sum());
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

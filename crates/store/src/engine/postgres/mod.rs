@@ -28,6 +28,7 @@ mod trouble;
 mod value;
 
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 #[path = "../../../tests/postgres/engine.rs"]
 mod server_tests;
 
