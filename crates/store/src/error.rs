@@ -189,11 +189,15 @@ fn elsewhere(place: &Place) -> &'static str {
 
 /// A command that opens a database to write to it, which brings its schema forward.
 fn forward(place: &Place) -> &'static str {
-    if is_accounts(place) { "chandler serve" } else { "chandler import" }
+    // On a server, both have one place, and a node brings both forward.
+    if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
 /// What mends a damaged database. No import brings accounts back.
 fn mend(place: &Place) -> &'static str {
+    if place.path().is_none() {
+        return "restore a backup of the database, or import again";
+    }
     match is_accounts(place) {
         true => "restore a backup with `chandler restore DIR --only accounts --replace`",
         false => "restore a copy or import again",

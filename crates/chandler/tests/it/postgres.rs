@@ -113,6 +113,29 @@ fn the_doctor_looks_at_the_server() {
     );
 }
 
+/// The first of several nodes that are upgraded one after the other.
+#[test]
+fn a_server_brings_an_older_schema_forward() {
+    let served = Served::new();
+    let later =
+        "drop table touched, identity, lineage, retired_body, lease; delete from migration where version = 8";
+    served.place.sql("candles", later);
+    let (code, line) = served.fails(&["list"]);
+    assert!(
+        code == Some(1) && line.contains("older schema (7") && line.contains("`chandler serve`"),
+        "{line}"
+    );
+    let ran = served.run(&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]);
+    assert!(
+        ran.stdout.contains("warn  store") && ran.stdout.contains("brings both forward"),
+        "{}",
+        ran.stdout
+    );
+    let ran = served.run(&["account", "create", "bob"]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("forward"), "{}", ran.stderr);
+    assert!(served.ok(&["list"]).contains("700.HK"));
+}
+
 #[test]
 fn a_check_says_who_watches_over_the_pages() {
     let served = Served::new();

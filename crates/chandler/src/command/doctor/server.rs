@@ -45,7 +45,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
             let says = format!("{at} does not answer: {error}");
             return Check::warn(NAME, says, "start it: the next failure of the primary finds no other");
         }
-        Err(error) => return Check::fail(NAME, error.to_string(), advice(error)),
+        Err(error) => return Check::fail(NAME, error.to_string(), advice(error).unwrap_or(MEND)),
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
@@ -75,15 +75,22 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     }
 }
 
-fn advice(error: &StoreError) -> &'static str {
+const MEND: &str = "mend what it says, then run this again";
+
+/// What helps if a server is in the way; `None` if it is something else.
+pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     match error {
-        StoreError::Away { .. } => "start the server, or name another with --store",
-        StoreError::Refused { .. } | StoreError::NoRights { .. } => "let this user in (docs/scaling.md)",
-        StoreError::WrongEncoding { .. } => {
-            "`createdb --encoding UTF8 --template template0`, and name that database"
+        StoreError::Away { .. } => Some("start the server, or name another with --store"),
+        StoreError::Refused { .. } | StoreError::NoRights { .. } => {
+            Some("let this user in (docs/scaling.md)")
         }
-        StoreError::TooOldServer { .. } => "upgrade the server to version 15 or later",
-        _ => "mend what it says, then run this again",
+        StoreError::ReadOnlyServer { .. } => Some("name the primary, or promote a standby"),
+        StoreError::Exhausted { .. } => Some("raise `pool=` in the address, or run this again"),
+        StoreError::WrongEncoding { .. } => {
+            Some("`createdb --encoding UTF8 --template template0`, and name that database")
+        }
+        StoreError::TooOldServer { .. } => Some("upgrade the server to version 15 or later"),
+        _ => None,
     }
 }
 
@@ -185,7 +192,7 @@ fn at_work(found: &Result<Occupancy, StoreError>) -> Check {
     const NAME: &str = "nodes";
     let found = match found {
         Ok(found) => found,
-        Err(error) => return Check::warn(NAME, error.to_string(), "mend what it says, then run this again"),
+        Err(error) => return Check::warn(NAME, error.to_string(), MEND),
     };
     let mut says = match found.nodes.as_slice() {
         [] => "none is running".to_owned(),
