@@ -59,8 +59,9 @@ pub use candles::{
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, Place, without_waiting};
+pub use engine::{Depth, FINDINGS_MAX};
 pub use error::StoreError;
-pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use finding::Finding;
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
 pub use scratch::Scratch;
 pub use survey::{

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use super::{DatabaseName, MoveError};
+use super::error::{DatabaseName, MoveError};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Sql};
 

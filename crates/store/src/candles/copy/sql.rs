@@ -41,7 +41,7 @@ macro_rules! stored_trade_bodies {
 }
 
 statements! {
-    for &crate::candles::copy::schema_for_tests();
+    for &crate::candles::copy::schema::schema();
 
     // Of the database behind.
     // As many ids as there are placeholders; a shorter list repeats its last one. A node also wants bodies that were replaced a moment ago.
