@@ -258,7 +258,7 @@ class Servers(unittest.TestCase):
             f"alter database {name} set default_transaction_isolation = 'serializable';"
             f" alter database {name} set search_path = 'nowhere'; alter database {name} set timezone = 'Asia/Kathmandu';"
             f" alter database {name} set bytea_output = 'escape'; alter database {name} set datestyle = 'German';"
-            f" alter database {name} set statement_timeout = '1ms'; alter database {name} set standard_conforming_strings = off;"
+            f" alter database {name} set statement_timeout = '200ms'; alter database {name} set standard_conforming_strings = off;"
             f" alter database {name} set client_encoding = 'LATIN1'; alter database {name} set default_transaction_deferrable = on")
         store = self.server.url(name)
         harness.chandler(store, "import", self.file, "--quiet", "--period", "1m", clock=CLOCK)
