@@ -19,7 +19,7 @@ NODE_FORGOTTEN_S = 15
 # Longer than a failover, a lease or the heartbeat of a node takes, on a machine that does a lot else.
 PATIENCE_S = 90
 # What `/readyz` says of a node that has everything.
-READY = (200, {"ready": True, "degraded": False, "reasons": []})
+READY = (200, {"ready": True, "reasons": []})
 # All nodes and commands have the same key of app secrets, as all machines of one database must.
 os.environ["CHANDLER_KEY_FILE"] = str(harness.fresh_folder() / "key")
 

@@ -184,7 +184,7 @@ async fn health_and_readiness_are_for_all_and_the_rest_for_this_machine_and_oper
     assert_eq!(server.http("GET", "/healthz", "", b"").await.text(), "ok\n");
     assert_eq!(
         server.http("GET", "/readyz", "", b"").await.json(),
-        serde_json::json!({"ready": true, "degraded": false, "reasons": []})
+        serde_json::json!({"ready": true, "reasons": []})
     );
     assert_eq!(server.http("GET", "/health", "", b"").await.text(), "success");
     let ann = server.account("ann", Terms::default());
@@ -306,7 +306,7 @@ async fn while_the_last_requests_end_the_server_says_that_it_is_not_ready() {
         }
     };
     let answer = tokio::time::timeout(crate::support::PATIENCE, not_ready).await.unwrap();
-    assert!(answer.contains(r#"{"ready":false,"degraded":false,"reasons":["stopping"]}"#), "{answer}");
+    assert!(answer.contains(r#"{"ready":false,"reasons":["stopping"]}"#), "{answer}");
     drop(slow);
     stopped.await.unwrap();
 }
