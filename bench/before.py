@@ -60,7 +60,7 @@ def plan(executables, work, cache_mb):
     path = f"{work}/plan-{cache_mb}.json"
     stores = {which: os.path.abspath(f"{work}/{which}-m1_all.parquet") for which in executables}
     servers = [{"name": f"{which}, {f'{cache_mb} MB' if cache_mb else 'nothing'} cached", "executable": os.path.abspath(executable), "store": f"sqlite:{stores[which]}",
-                "goal": 100 / SLOWER if which == "after" else None} for which, executable in executables.items()]
+                "goal": round(100 / SLOWER) if which == "after" else None} for which, executable in executables.items()]
     with open(path, "w") as out:
         json.dump({"questions": stores["after"], "work": os.path.abspath(f"{work}/servers"), "connections": list(CONNECTIONS) if cache_mb else [16],
                    "cache_mb": cache_mb, "servers": servers}, out)

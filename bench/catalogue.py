@@ -58,7 +58,7 @@ WHOLE = {
     "a list of everything: for a command, for operators, or once for a version of the store": {
         "candles/sql.rs": "SECURITIES COUNT_SECURITIES ALL_SERIES TOTALS MARGINS COUNT_MARGINS IMPORTS COUNT_QUARANTINE",
         "candles/trade_sql.rs": "SYMBOLS",
-        "accounts/sql.rs": "ACCOUNTS",
+        "accounts/sql.rs": "ACCOUNTS ACCOUNT_COUNT",
         "accounts/journal_sql.rs": "HEADS",
         "accounts/topics_sql.rs": "HIDDEN_TOPICS HIDDEN_REPLIES",
         "accounts/shared/seats_sql.rs": "OF_ALL",

@@ -5,12 +5,17 @@
 
 PostgreSQL is a cluster of its own in WORK, on loopback, durable as Debian sets it up, and removed at the end. `bench/run.sh postgres` has what it needs.
 """
+import datetime
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
+from zoneinfo import ZoneInfo
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from before import spread
 from cluster import Cluster
@@ -20,6 +25,7 @@ PARTS = ("import", "nodes", "cold", "rate")
 TURNS = 3
 IMPORT_GOAL = 1 / 3
 NODE_GOAL = 90
+NEW_YORK = ZoneInfo("America/New_York")
 
 
 def imported(chandler, cluster, data, work):
@@ -42,6 +48,27 @@ def imported(chandler, cluster, data, work):
                             "where n.nspname like 'chandler%' and c.relkind = 'r'", "nodes")
     single = sum(entry.stat().st_size for entry in os.scandir(f"{work}/single"))
     print(f"\n{rows:,} minutes: {single / rows:.2f} bytes a candle in SQLite, {int(size) / rows:.2f} in PostgreSQL, everything included.\n", flush=True)
+
+
+def appended(chandler, cluster, data, work):
+    """A further day of minutes for each security: the last block of every series is written again."""
+    table = pq.read_table(f"{data}/m1_all.parquet", columns=["symbol", "time"])
+    symbols = table.column("symbol").unique().to_pylist()
+    day = datetime.datetime.fromtimestamp(pc.max(table.column("time")).as_py(), NEW_YORK).date()
+    written = []
+    for _ in range(TURNS):
+        day += datetime.timedelta(days=3 if day.weekday() == 4 else 1)
+        opening = int(datetime.datetime(day.year, day.month, day.day, 9, 30, tzinfo=NEW_YORK).timestamp())
+        with open(f"{work}/day.csv", "w") as rows:
+            rows.write("symbol,time,open,high,low,close,volume\n")
+            rows.writelines(f"{symbol},{opening + 60 * minute},10.{minute % 90 + 10},11,9,10.5,{1000 + minute * 7}\n"
+                            for symbol in symbols for minute in range(390))
+        cluster.rows("checkpoint")
+        [[before]] = cluster.rows("select pg_current_wal_lsn()")
+        Import(chandler, cluster.url("nodes"), f"{work}/day.csv")
+        [[count]] = cluster.rows(f"select pg_wal_lsn_diff(pg_current_wal_lsn(), '{before}')")
+        written.append(int(count) / len(symbols) / 1024)
+    print(f"A further day of {len(symbols)} securities, 390 minutes each: {spread(written)} KB of WAL a security, right after a checkpoint.\n", flush=True)
 
 
 def ready(chandler, cluster, data, work):
@@ -90,6 +117,7 @@ def main():
         print(f"PostgreSQL {cluster.version()}, fsync on, clock of the bench {CLOCK}\n", flush=True)
         if "import" in parts:
             imported(chandler, cluster, data, work)
+            appended(chandler, cluster, data, work)
         ready(chandler, cluster, data, work)
         if "nodes" in parts:
             run(bench, "turns", plan(chandler, cluster, work, "turns", 2))

@@ -1,11 +1,20 @@
 //! PostgreSQL asked with the driver alone: what the parts of the bench that go through `store` are compared with.
 
 use anyhow::Context;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
-/// A connection, and the thread's own runtime: no other thread has to be woken for an answer.
+/// Where the connection is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driven {
+    /// By the thread that asks: no other has to be woken for an answer. The least there can be, for a program with one thread.
+    Here,
+    /// By a thread of its own, as in a server, where many ask.
+    Elsewhere,
+}
+
+/// A connection, and what drives it.
 #[derive(Debug)]
 pub(crate) struct Bare {
     runtime: Runtime,
@@ -13,9 +22,13 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Connects as the address of a store says. Commits do not wait for the disk where nothing would be lost that counts.
-    pub(crate) fn connect(address: &str) -> anyhow::Result<Bare> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// Connects as the address of a store says.
+    pub(crate) fn connect(address: &str, driven: Driven) -> anyhow::Result<Bare> {
+        let mut runtime = match driven {
+            Driven::Here => Builder::new_current_thread(),
+            Driven::Elsewhere => Builder::new_multi_thread(),
+        };
+        let runtime = runtime.worker_threads(1).enable_all().build()?;
         // Parameters of ours mean nothing to the driver.
         let plain = address.split_once('?').map_or(address, |(plain, _)| plain);
         let config: Config = plain.parse().context("the address of the database")?;

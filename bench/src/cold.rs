@@ -13,7 +13,7 @@ use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select
 use market::{Floors, Grain, Period, Symbol, Timestamp, Venues};
 use store::{Access, CopySettings, Lane, Place, Reader, Store};
 
-use crate::bare::Bare;
+use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};
 use crate::query::{NOW, encode};
 use crate::sample::Random;
@@ -32,9 +32,10 @@ struct Asked {
 pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
     let place: Place = address.parse()?;
     let history = History::new(Venues::built_in()?);
-    let bare = Bare::connect(address)?;
+    let bare = [Bare::connect(address, Driven::Here)?, Bare::connect(address, Driven::Elsewhere)?];
+    let [first, _] = &bare;
     let far = Store::open(&place, Access::Read)?;
-    let questions = questions(&far, &history, &bare)?;
+    let questions = questions(&far, &history, first)?;
     let (mut times, mut missed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let began = now()?;
     for round in 0..ROUNDS {
@@ -55,34 +56,26 @@ pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| 1000 candles in process, encoded | p50 us: median (least to most) | bare fetch of the same bytes, p50 us | times the bare fetch \
-         | goal | measured |\n|---|---|---|---|---|---|"
+        "| 1000 candles in process, encoded | p50 us: median (least to most) | bare fetch of the same bytes, p50 us, driven by the thread that asks \
+         | times that | goal | driven by a thread of its own, p50 us | times that | goal | measured |\n|---|---|---|---|---|---|---|---|---|"
     )?;
     for (name, rounds, goal) in [
         ("through PostgreSQL, no copy", &times, Some(GOAL)),
         ("the same beside an empty copy that is being filled", &missed, Some(GOAL)),
         ("out of the copy", &kept, None),
     ] {
-        let ours = Spread::of(rounds.iter().map(|(ours, _)| *ours));
-        let theirs = Spread::of(rounds.iter().map(|(_, bare)| *bare));
-        let ratio = Spread::of(rounds.iter().map(|(ours, bare)| ours / bare));
-        let verdict =
-            goal.map(|goal| format!("{goal}: {}", if ratio.median <= goal { "met" } else { "**missed**" }));
-        writeln!(
-            out,
-            "| {name} | {:.0} ({:.0} to {:.0}) | {:.0} ({:.0} to {:.0}) | {:.2} ({:.2} to {:.2}) | {} | {began} to {} |",
-            ours.median,
-            ours.least,
-            ours.most,
-            theirs.median,
-            theirs.least,
-            theirs.most,
-            ratio.median,
-            ratio.least,
-            ratio.most,
-            verdict.unwrap_or_default(),
-            now()?,
-        )?;
+        let ours = Spread::of(rounds.iter().map(ours_of));
+        write!(out, "| {name} | {:.0} ({:.0} to {:.0}) |", ours.median, ours.least, ours.most)?;
+        for which in [0, 1] {
+            let of = |round: &[f64; 3]| round.get(which).copied().unwrap_or_default();
+            let bare = Spread::of(rounds.iter().map(of));
+            let ratio = Spread::of(rounds.iter().map(|round| ours_of(round) / of(round)));
+            let verdict = goal
+                .map(|goal| format!("{goal}: {}", if ratio.median <= goal { "met" } else { "**missed**" }));
+            let (Spread { least, median, most }, verdict) = (ratio, verdict.unwrap_or_default());
+            write!(out, " {:.0} | {median:.2} ({least:.2} to {most:.2}) | {verdict} |", bare.median)?;
+        }
+        writeln!(out, " {began} to {} |", now()?)?;
     }
     Ok(())
 }
@@ -96,31 +89,40 @@ fn emptied(work: &Path) -> anyhow::Result<std::path::PathBuf> {
     Ok(work.to_owned())
 }
 
-/// The p50 of questions and of bare fetches, in microseconds. Either begins every other time.
+/// The p50 of both bare fetches and of questions, in microseconds, in turn.
 fn one_round(
     questions: &[Asked],
     history: &History,
-    bare: &Bare,
+    bare: &[Bare; 2],
     reader: &mut Reader,
     round: usize,
-) -> anyhow::Result<(f64, f64)> {
-    let bodies = bare.prepare("select body from block_body where id = any($1)")?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+) -> anyhow::Result<[f64; 3]> {
+    let [here, elsewhere] = bare;
+    let by_id = "select body from block_body where id = any($1)";
+    let bodies = [here.prepare(by_id)?, elsewhere.prepare(by_id)?];
+    let mut times: [Vec<Duration>; 3] = Default::default();
     for (number, asked) in questions.iter().enumerate() {
-        for turn in 0..2 {
+        for turn in 0..3 {
+            let which = (number + round + turn) % 3;
             let began = Instant::now();
-            if (number + round + turn).is_multiple_of(2) {
-                answer(history, reader, &asked.query)?;
-                ours.push(began.elapsed());
-            } else {
-                let rows = bare.rows(&bodies, &[&asked.ids])?;
-                let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(0).len()).sum();
-                theirs.push(began.elapsed());
-                ensure!(rows.len() == asked.ids.len() && bytes > 0, "a body is gone");
+            match (bare.get(which), bodies.get(which)) {
+                (Some(bare), Some(bodies)) => {
+                    let rows = bare.rows(bodies, &[&asked.ids])?;
+                    let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(0).len()).sum();
+                    ensure!(rows.len() == asked.ids.len() && bytes > 0, "a body is gone");
+                }
+                _ => drop(answer(history, reader, &asked.query)?),
+            }
+            if let Some(times) = times.get_mut(which) {
+                times.push(began.elapsed());
             }
         }
     }
-    Ok((p50(ours), p50(theirs)))
+    Ok(times.map(p50))
+}
+
+fn ours_of([_, _, ours]: &[f64; 3]) -> f64 {
+    *ours
 }
 
 fn p50(mut times: Vec<Duration>) -> f64 {

@@ -1,4 +1,4 @@
-//! The decision about the rate that all nodes share, in turn with one bare round trip, and how many of them there are in a second.
+//! The decision about the rate that all nodes share, in turn with bare round trips, and how many of them there are in a second.
 //!
 //! `bench rate ADDRESS` asks for many accounts, so that none has to wait for another: what is measured is the decision, not a queue for a row.
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use store::{AccountId, Accounts, Place, RateAsk, RateDecision, Shared};
 
-use crate::bare::Bare;
+use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};
 use crate::query::NOW;
 
@@ -30,14 +30,15 @@ pub(crate) fn run(address: &str) -> anyhow::Result<()> {
     let place: Place = address.parse()?;
     let accounts = Accounts::open(&place, NOW)?;
     let shared = accounts.shared().context("nothing is shared by nodes of this store")?;
-    let bare = Bare::connect(address)?;
+    let trips = [Bare::connect(address, Driven::Here)?, Bare::connect(address, Driven::Elsewhere)?];
+    let [bare, _] = &trips;
     // As accounts are that have asked sixty times, long ago: a decision reads and writes as much as it ever does.
     bare.run("delete from rate_window")?;
     bare.run(&format!(
         "insert into rate_window (account_id, times) select n, decode(repeat('00', 480), 'hex') from generate_series(1, {ACCOUNTS}) n"
     ))?;
     bare.run("vacuum analyze rate_window")?;
-    one_by_one(shared, &bare)?;
+    one_by_one(shared, &trips)?;
     together(shared)?;
     exact(shared)
 }
@@ -46,52 +47,54 @@ fn decide(shared: &Shared, account: i64) -> anyhow::Result<bool> {
     Ok(matches!(shared.take_rate(AccountId(account), &RULE)?, RateDecision::Admitted(_)))
 }
 
-/// One client: a decision, then a bare round trip, and so on.
-fn one_by_one(shared: &Shared, bare: &Bare) -> anyhow::Result<()> {
-    let one = bare.prepare("select 1")?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+/// One client: a decision, then a bare round trip of either kind, and so on.
+fn one_by_one(shared: &Shared, trips: &[Bare; 2]) -> anyhow::Result<()> {
+    let [here, elsewhere] = trips;
+    let ones = [here.prepare("select 1")?, elsewhere.prepare("select 1")?];
+    let mut rounds: [Vec<(f64, f64)>; 3] = Default::default();
     let began = now()?;
     let mut account = 0;
     for round in 0..ROUNDS {
-        let mut times = [Vec::with_capacity(DECISIONS), Vec::with_capacity(DECISIONS)];
-        for number in 0..2 * DECISIONS {
-            let which = (number + round) % 2;
+        let mut times: [Vec<Duration>; 3] = Default::default();
+        for number in 0..3 * DECISIONS {
+            let which = (number + round) % 3;
             let since = Instant::now();
-            if which == 0 {
-                account = account % ACCOUNTS + 1;
-                ensure!(decide(shared, account)?, "refused");
-            } else {
-                bare.rows(&one, &[])?;
+            match (trips.get(which), ones.get(which)) {
+                (Some(trip), Some(one)) => drop(trip.rows(one, &[])?),
+                _ => {
+                    account = account % ACCOUNTS + 1;
+                    ensure!(decide(shared, account)?, "refused");
+                }
             }
             if let Some(times) = times.get_mut(which) {
                 times.push(since.elapsed());
             }
         }
-        let [decisions, trips] = times.map(percentiles);
-        ours.push(decisions);
-        theirs.push(trips);
+        for (all, times) in rounds.iter_mut().zip(times) {
+            all.push(percentiles(times));
+        }
     }
+    let [here, elsewhere, decisions] = &rounds;
+    let against = |trip: &[(f64, f64)]| {
+        Spread::of(decisions.iter().zip(trip).map(|((ours, _), (trip, _))| ours / trip))
+    };
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| a shared decision about the rate | p50 us: median (least to most) | p99 us | times `select 1` at p50 | goal | measured |\n\
-         |---|---|---|---|---|---|"
+        "| a shared decision about the rate | p50 us: median (least to most) | p99 us | a decision is so many times as long: median (least to most) \
+         | goal | measured |\n|---|---|---|---|---|---|"
     )?;
-    let ratio = Spread::of(ours.iter().zip(&theirs).map(|((ours, _), (trip, _))| ours / trip));
-    let verdict = if ratio.median <= TIMES_GOAL { "met" } else { "**missed**" };
-    for (name, times, told) in [
-        ("bare round trip, `select 1`, prepared", &theirs, String::from("1 | ")),
-        (
-            "decision, one client, many accounts",
-            &ours,
-            format!(
-                "{:.2} ({:.2} to {:.2}) | {TIMES_GOAL}: {verdict}",
-                ratio.median, ratio.least, ratio.most
-            ),
-        ),
+    for (name, times, ratio) in [
+        ("`select 1`, prepared, the connection driven by the thread that asks", here, Some(against(here))),
+        ("the same, driven by a thread of its own, as in a server", elsewhere, Some(against(elsewhere))),
+        ("decision, one client, many accounts", decisions, None),
     ] {
         let p50 = Spread::of(times.iter().map(|(p50, _)| *p50));
         let p99 = Spread::of(times.iter().map(|(_, p99)| *p99)).median;
+        let told = ratio.map_or(String::from(" | "), |Spread { least, median, most }| {
+            let verdict = if median <= TIMES_GOAL { "met" } else { "**missed**" };
+            format!("{median:.2} ({least:.2} to {most:.2}) | {TIMES_GOAL}: {verdict}")
+        });
         writeln!(
             out,
             "| {name} | {:.1} ({:.1} to {:.1}) | {p99:.0} | {told} | {began} to {} |",

@@ -219,6 +219,14 @@ class Server:
         created = chandler(self.store, *words, clock=self.clock)
         return json.loads(created)
 
+    def hear(self):
+        """Waits until it has heard of everything that other processes have changed in accounts so far. One that has a folder looks for
+        itself at every request; one on a database is told, within two seconds."""
+        if isinstance(self.store, str):
+            mark = self.account(f"mark {time.monotonic_ns()}")
+            chandler(self.store, "account", "revoke", mark["name"], clock=self.clock)
+            wait_for(lambda: self.request("GET", "/v1/socket/token", mark)[0] == 401, "a change that another process has made", 2)
+
     def report_rates(self):
         """What a dollar is worth, so that accounts which have dollars can be told what they have in all."""
         chandler(self.store, "account", "rates", "USD", "7.8", "--day", "2024-01-02", clock=self.clock)

@@ -103,7 +103,7 @@ class Load:
         # And all of it fits together.
         harness.chandler(self.store, "check", "--quiet", clock=nodes.CLOCK)
         for server in servers:
-            test.assertEqual(server.readiness(), (200, {"ready": True, "reasons": []}))
+            test.assertEqual(server.readiness(), nodes.READY)
 
     def check_quotas(self):
         spent = nodes.audit(self.store, "quota.spent")

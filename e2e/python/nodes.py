@@ -18,6 +18,8 @@ ROUNDS = int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
 NODE_FORGOTTEN_S = 15
 # Longer than a failover, a lease or the heartbeat of a node takes, on a machine that does a lot else.
 PATIENCE_S = 90
+# What `/readyz` says of a node that has everything.
+READY = (200, {"ready": True, "reasons": []})
 # All nodes and commands have the same key of app secrets, as all machines of one database must.
 os.environ["CHANDLER_KEY_FILE"] = str(harness.fresh_folder() / "key")
 
@@ -132,9 +134,12 @@ class Node(harness.Server):
         harness.shutil.rmtree(self.folder / "cache")
 
 
-def candles(node, account, symbol, address=None):
-    """A plain question for the last day of a security: the status and the code."""
-    body = {"symbol": symbol, "period": 1000, "query_type": 1, "offset_request": {"count": 1}}
+DAY, MINUTE = 1000, 1
+
+
+def candles(node, account, symbol, period=DAY, address=None):
+    """A plain question for the last candle of a security: the status, the code, and all of it."""
+    body = {"symbol": symbol, "period": period, "query_type": 1, "offset_request": {"count": 1}}
     status, envelope = node.request("POST", "/quote/history-candlesticks", account, body, address=address)
     return status, envelope["code"], envelope
 

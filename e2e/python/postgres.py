@@ -70,7 +70,8 @@ def folder():
 
     def end():
         guard.stdin.close()
-        guard.wait(harness.PATIENCE_S)
+        # Gigabytes may have to be removed.
+        guard.wait(10 * harness.PATIENCE_S)
 
     atexit.register(end)
     return made
@@ -109,7 +110,7 @@ class Postgres:
     def __init__(self, settings=None, initdb=("-E", "UTF8", "--locale=C")):
         self.make_folder()
         run("initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-k", "--no-sync", *initdb)
-        self.configure({"wal_log_hints": "on", "wal_keep_size": "1GB", "max_connections": "200", **(settings or {})})
+        self.configure({"wal_log_hints": "on", "wal_keep_size": "512MB", "max_wal_size": "512MB", "max_connections": "200", **(settings or {})})
         self.start()
 
     def make_folder(self):
@@ -155,6 +156,12 @@ class Postgres:
     def stop(self, mode="fast"):
         """`fast` ends its connections and writes everything down; `immediate` is a crash that the server knows of."""
         run("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", "60", "stop")
+
+    def remove(self):
+        """Ends it, if it runs, and takes its data away."""
+        if self.is_running():
+            self.stop("immediate")
+        shutil.rmtree(self.data)
 
     def kill(self):
         """Ends it as a crash would, and waits until the last of its processes has noticed."""

@@ -33,7 +33,9 @@ class Levels(unittest.TestCase):
         cls.server.kill()
 
     def operate(self, *arguments, **options):
-        return harness.chandler(self.server.store, "account", *arguments, **options)
+        said = harness.chandler(self.server.store, "account", *arguments, **options)
+        self.server.hear()
+        return said
 
     def quota(self, account):
         status, envelope = self.server.request("GET", "/v1/quota", account)

@@ -50,7 +50,7 @@ class Counted(Nodes):
         for node in self.both:
             harness.wait_for(lambda: node.metrics().get("chandler_nodes") == 2, "both nodes")
             self.assertEqual(node.metrics()["chandler_database_up"], 1)
-            self.assertEqual(node.readiness(), (200, {"ready": True, "reasons": []}))
+            self.assertEqual(node.readiness(), nodes.READY)
 
     def test_sixty_requests_of_a_hundred_at_once_are_admitted(self):
         account = self.one.account("hasty", "--quota", "10")
@@ -255,17 +255,17 @@ class Seen(Nodes):
         connection.close()
         status, envelope = self.one.request("POST", f"/v1/uploads/{upload}/import", operator, {"period": "1m"})
         self.assertIn(status, (200, 202), envelope)
-        harness.wait_for(lambda: nodes.candles(self.other, operator, "9010.HK")[1] == 0, "the candles")
+        harness.wait_for(lambda: nodes.candles(self.other, operator, "9010.HK", nodes.MINUTE)[1] == 0, "the candles")
 
     def test_what_was_undone_and_removed_is_gone_on_both(self):
         symbol, folder = "9020.HK", harness.fresh_folder()
         account = self.one.account("looker", "--rate", "unlimited", "--quota", "10")
         self.chandler("import", nodes.minutes_file(folder, symbol, 3), "--strict", "--quiet", "--period", "1m")
         for node in self.both:
-            harness.wait_for(lambda: nodes.candles(node, account, symbol)[1] == 0, "the candles", SEEN_S)
+            harness.wait_for(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] == 0, "the candles", SEEN_S)
         self.chandler("remove", symbol, "--yes")
         for node in self.both:
-            harness.wait_for(lambda: nodes.candles(node, account, symbol)[1] in (301600, 301603), "their end", SEEN_S)
+            harness.wait_for(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] in (301600, 301603), "their end", SEEN_S)
 
     def test_one_import_runs_at_a_time_whoever_runs_it(self):
         folder = harness.fresh_folder()

@@ -97,6 +97,7 @@ class Refusals(unittest.TestCase):
         for quotes in contexts.values():
             self.assertEqual(len(questions.ask(quotes, question)), 1)
         harness.chandler(self.server.store, "account", "revoke", "gone")
+        self.server.hear()
         for transport in TRANSPORTS:
             with self.subTest(transport=transport), self.assertRaises(OpenApiException):
                 questions.ask(self.server.quotes(account, transport), question)

@@ -42,6 +42,8 @@ HTTP_CLIENTS, LINKS = 4, 4
 # How long a client waits before it asks the second time; SDKs wait a second or two.
 PAUSE_S = 0.5
 READY_S, STOP_S = 60, 25
+# An account without limits may have a thousand connections.
+OF_ACCOUNT = 900
 CLOCK = "2026-11-15T02:00:00Z"
 
 
@@ -319,8 +321,11 @@ def fill(chandler, store, work):
         day -= datetime.timedelta(days=1)
     (work / "days.csv").write_text("symbol,time,open,high,low,close,volume\n" + "\n".join(rows) + "\n")
     run(chandler, store, "import", str(work / "days.csv"))
-    made = run(chandler, store, "account", "create", "try", "--unlimited", "--format", "json")
-    return json.loads(made)["access_token"]
+    return account(chandler, store, "try")
+
+
+def account(chandler, store, name):
+    return json.loads(run(chandler, store, "account", "create", name, "--unlimited", "--format", "json"))["access_token"]
 
 
 def run(chandler, store, *words):
@@ -350,16 +355,16 @@ def memory(process):
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def idle(count, proxy, nodes, token):
+def idle(count, proxy, nodes, tokens):
     """What connections take on which nothing happens. Both nodes have some: their sum is divided by all."""
     processes = {"proxy": [proxy.process], "nodes": [node.process for node in nodes]}
 
     def held():
         return {name: sum(map(memory, of)) for name, of in processes.items()}
 
-    Link(proxy.port, token).open()
+    Link(proxy.port, tokens[0]).open()
     before = held()
-    links = [Link(proxy.port, token) for _ in range(count)]
+    links = [Link(proxy.port, tokens[number // OF_ACCOUNT]) for number in range(count)]
     for link in links:
         link.open()
     each = {name: (value - before[name]) / count for name, value in held().items()}
@@ -385,7 +390,8 @@ def trial(options, work, cluster):
         proxy = Proxy(work, nodes)
         until("the proxy", lambda: os.path.exists(proxy.admin) and list(proxy.states().values()).count("UP") == 3)
         if options.idle:
-            idle(options.idle, proxy, nodes, token)
+            accounts = range(options.idle // OF_ACCOUNT + 1)
+            idle(options.idle, proxy, nodes, [account(chandler, store, f"idle-{number}") for number in accounts])
         load = Load(proxy.port, token)
         print("| each node restarted in turn | clients | requests | asked twice | failed | slowest ms |\n|---|---|---|---|---|---|")
         time.sleep(options.seconds)

@@ -8,32 +8,12 @@ use std::time::Duration;
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
 
 use crate::reach::{Reach, Reached};
-use crate::{Access, AccessError, ConnectionId, Lineage, RateLimit, RateLimiter};
+use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
 
 /// A decision about a rate is known to be the present for so long.
 const RECENT: Duration = Duration::from_millis(200);
 /// Connections that are listed at most.
 const SEATS_MAX: u32 = 100_000;
-
-/// How often a key may ask, over all nodes.
-#[derive(Debug)]
-pub struct Pace<K> {
-    kind: &'static str,
-    limit: RateLimit,
-    here: RateLimiter<K>,
-}
-
-impl<K: Eq + std::hash::Hash + fmt::Display> Pace<K> {
-    /// For accounts, and other keys of which there cannot be arbitrarily many. `kind` names it among all nodes.
-    pub fn of_accounts(kind: &'static str, limit: RateLimit) -> Pace<K> {
-        Pace { kind, limit, here: RateLimiter::of_accounts() }
-    }
-
-    /// For addresses, and other keys that a client can choose.
-    pub fn of_addresses(kind: &'static str, limit: RateLimit) -> Pace<K> {
-        Pace { kind, limit, here: RateLimiter::of_addresses() }
-    }
-}
 
 /// A connection, at this node or another.
 #[derive(Clone, Debug, PartialEq, Eq)]

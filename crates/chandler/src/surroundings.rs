@@ -23,7 +23,7 @@ pub(crate) struct Flags {
     // What the variable holds is not shown in the help: somebody may have written a password into it.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
-    /// With a store on PostgreSQL: the key that app secrets are sealed with, the same file on every machine
+    /// With a store on PostgreSQL: the key file of its accounts, the same on every machine
     // The configuration file of servers has it too: `config/arguments.rs` reads it by this id.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,

@@ -71,7 +71,7 @@ impl Accounts {
         // One state: others write meanwhile.
         db.begin_read()?;
         findings.absorb(engine(&db, depth));
-        findings.list.extend(db.check_seals());
+        findings.list.extend(db.check_seals().into_iter().map(Finding::from));
         db.commit().ok();
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
@@ -82,7 +82,7 @@ impl Accounts {
         let db = self.read();
         // One state: others write meanwhile.
         db.begin_read()?;
-        let findings = db.check_counts(counted);
+        let findings = db.check_counts(counted).into_iter().map(Finding::from).collect();
         db.commit().ok();
         Ok(findings)
     }
@@ -96,7 +96,7 @@ struct Findings {
 impl Findings {
     fn tables(&mut self, view: &View, depth: Depth) {
         self.absorb(engine(view.db(), depth));
-        self.list.extend(view.db().check_seals());
+        self.list.extend(view.db().check_seals().into_iter().map(Finding::from));
         self.absorb(miscounted(view));
         self.absorb(orphans(view));
         self.absorb(counters(view));
@@ -118,7 +118,7 @@ impl Findings {
 }
 
 fn engine(db: &Db, depth: Depth) -> Part {
-    Ok((db.check(depth)?, ()))
+    Ok((db.check(depth)?.into_iter().map(Finding::from).collect(), ()))
 }
 
 fn miscounted(view: &View) -> Part {

@@ -8,7 +8,7 @@ use crate::engine::{Fault, Place};
 /// What can go wrong with a store. The message says what to do where something can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("there is no store at {}: import a file to create one, or name another directory", place)]
+    #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
     Absent { place: Place },
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again",
@@ -31,7 +31,7 @@ pub enum StoreError {
         place
     )]
     Changed { place: Place, version: i64 },
-    #[error("{} is not a store of this program: name another directory", place)]
+    #[error("{} is not a store of this program: name another {}", place, elsewhere(place))]
     Foreign { place: Place },
     #[error(
         "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
@@ -179,13 +179,25 @@ fn is_accounts(place: &Place) -> bool {
     name.is_some_and(|name| name == crate::file_names::ACCOUNTS)
 }
 
+/// Where there may be room for a store.
+fn elsewhere(place: &Place) -> &'static str {
+    match place.path() {
+        Some(_) => "directory",
+        None => "database, or another schema in it with `?schema=NAME`",
+    }
+}
+
 /// A command that opens a database to write to it, which brings its schema forward.
 fn forward(place: &Place) -> &'static str {
-    if is_accounts(place) { "chandler serve" } else { "chandler import" }
+    // On a server, both have one place, and a node brings both forward.
+    if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
 /// What mends a damaged database. No import brings accounts back.
 fn mend(place: &Place) -> &'static str {
+    if place.path().is_none() {
+        return "restore a backup of the database, or import again";
+    }
     match is_accounts(place) {
         true => "restore a backup with `chandler restore DIR --only accounts --replace`",
         false => "restore a copy or import again",

@@ -1,17 +1,7 @@
 use std::fmt;
 
+use crate::engine::Flaw;
 use crate::{BlockEntry, Series, SeriesInfo, StoreError, TradeDay};
-
-/// Findings listed before a check stops: a database with so many is not repaired one by one.
-pub const FINDINGS_MAX: usize = 1_000;
-
-/// How closely SQLite looks at its own pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    Quick,
-    /// Also that every index agrees with its table.
-    Full,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
@@ -115,6 +105,19 @@ pub enum Finding {
 
 /// What a part of a check has found, or why it could not be made.
 pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
+
+impl From<Flaw> for Finding {
+    fn from(flaw: Flaw) -> Finding {
+        match flaw {
+            Flaw::Engine(words) => Finding::Engine(words),
+            Flaw::Dangling { table, parent, count } => Finding::Dangling { table, parent, count },
+            Flaw::Row { table, key } => Finding::Row { table, key },
+            Flaw::Rows { table, written, found } => Finding::Rows { table, written, found },
+            Flaw::Misnoted { table } => Finding::Misnoted { table },
+            Flaw::Unreadable(why) => Finding::Unreadable(why),
+        }
+    }
+}
 
 impl Finding {
     /// Something around the blocks of a day of trades.

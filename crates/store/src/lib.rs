@@ -24,6 +24,7 @@ mod finding;
 mod moving;
 mod scratch;
 mod survey;
+mod version;
 
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
@@ -57,12 +58,13 @@ pub use candles::{
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::version::VersionReader;
 pub use engine::{Address, AddressError, Place, without_waiting};
+pub use engine::{Depth, FINDINGS_MAX};
 pub use error::StoreError;
-pub use finding::{Depth, FINDINGS_MAX, Finding};
+pub use finding::Finding;
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
 pub use scratch::Scratch;
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
 };
+pub use version::VersionReader;

@@ -1,7 +1,7 @@
 //! What the servers of an address say of themselves, one by one, for whoever looks after them. Nothing is changed.
 
 use crate::StoreError;
-use crate::engine::migrate::Owner;
+use crate::engine::Owner;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
 use crate::engine::{Db, Fault, Place, Role, Row, Sql};
 

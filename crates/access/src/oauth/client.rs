@@ -13,7 +13,7 @@ use crate::hidden::is_hidden;
 use crate::net::network_of;
 use crate::random::{hex, random};
 use crate::token::hash_token;
-use crate::{Access, AccessError, Actor, Moment, RateLimit, Secret};
+use crate::{Access, AccessError, Actor, Moment, Secret};
 
 const NAME_CHARS_MAX: usize = 128;
 const NAME_DEFAULT: &str = "a client without a name";
@@ -21,7 +21,6 @@ const REDIRECTS_MAX: usize = 10;
 /// How a client may prove who it is.
 pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
 const METHOD_NONE: &str = "none";
-pub(super) const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
 /// What a client says about itself when it registers. Absent fields have defaults.

@@ -12,10 +12,9 @@ use super::user_code::UserCode;
 use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
 use crate::net::network_of;
 use crate::token::hash_token;
-use crate::{Access, AccessError, Actor, Moment, RateLimit, Region, Secret};
+use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
-pub(super) const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
 const FULL_FOR: Duration = Duration::from_secs(60);
 /// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
 const TRIES: usize = 5;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
@@ -11,7 +10,7 @@ use super::{
     ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, opaque, scope,
 };
 use crate::token::{hash_token, new_token};
-use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, RateLimit, Region, Secret};
+use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
@@ -20,8 +19,6 @@ pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
 pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
 /// A refresh token that was replaced is good for so long, in case the answer was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
-/// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
-pub(super) const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 

@@ -11,13 +11,12 @@ mod code;
 mod device;
 mod error;
 mod grant;
+mod limiters;
 mod pkce;
 pub(crate) mod pollers;
 mod redirect;
 mod scope;
 mod user_code;
-
-use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -25,8 +24,7 @@ use market::Timestamp;
 use zeroize::Zeroizing;
 
 use crate::random::{hex, random};
-use crate::{AccessError, Pace, Secret};
-use pollers::Pollers;
+use crate::{AccessError, Secret};
 
 pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
@@ -37,6 +35,7 @@ pub use pkce::{ParsePkceRuleError, PkceRule};
 pub use pollers::POLL_INTERVAL_S;
 pub use scope::SCOPE;
 
+pub(crate) use limiters::Limiters;
 pub(crate) use pollers as poll;
 pub(crate) use scope::granted;
 
@@ -58,27 +57,6 @@ pub struct ClientInfo {
     /// The client's own words.
     pub name: String,
     pub created_at: Timestamp,
-}
-
-/// How often each may ask. Forgetting costs a little patience, never a token.
-#[derive(Debug)]
-pub(crate) struct Limiters {
-    pub(crate) pollers: Pollers,
-    registrations: Pace<IpAddr>,
-    devices: Pace<IpAddr>,
-    /// By the number of the account.
-    refreshes: Pace<i64>,
-}
-
-impl Default for Limiters {
-    fn default() -> Limiters {
-        Limiters {
-            pollers: Pollers::default(),
-            registrations: Pace::of_addresses("registration", client::REGISTRATIONS),
-            devices: Pace::of_addresses("device", device::STARTS),
-            refreshes: Pace::of_accounts("refresh", grant::REFRESHES),
-        }
-    }
 }
 
 /// All tokens that descend from one approval.

@@ -227,12 +227,20 @@ impl Serving {
     }
 }
 
-/// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew.
+/// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew. On a
+/// server of which several nodes are upgraded one after the other, the first of them brings the schema forward.
 pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failure> {
     let Err(failure) = surroundings.open(store::Access::Read) else { return Ok(()) };
     let place = surroundings.place()?;
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Absent { .. }));
+    let is_outdated =
+        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Outdated { .. }));
     match failure {
+        Failure::Data(error) if is_outdated(&error) && place.path().is_none() => {
+            surroundings.open(store::Access::Write { now: Clock::Machine.now() })?;
+            output::tell(format_args!("brought the schema of {place} forward"));
+            Ok(())
+        }
         Failure::Data(error) if is_absent(&error) && !Accounts::is_there(place)? => {
             surroundings.open(store::Access::Write { now: surroundings.now() })?;
             output::tell(format_args!(

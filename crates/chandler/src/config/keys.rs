@@ -373,7 +373,7 @@ keys! {
         /// a copy. A store in a directory has its own, secret.key.
         key_file: String, default String::new(), {
             flag: "key-file", variable: "CHANDLER_KEY_FILE", value: "FILE", is_everywhere: true,
-            help: "With a store on PostgreSQL: the key that app secrets are sealed with, the same file on every machine",
+            help: "With a store on PostgreSQL: the key file of its accounts, the same on every machine",
         }
         /// The folder of the local copy of candles, and of files that are sent to be imported. Each server has its own; it may be emptied
         /// while the server is stopped. Empty takes one in the cache folder of the user.

@@ -99,7 +99,12 @@ fn a_store_argument_of_another_kind_is_a_usage_error() {
     let world = World::new();
     check(&world, &["kline", "700.HK", "--store", "somewhere"], 2, &["sqlite:DIR"]);
     check(&world, &["kline", "700.HK", "--store", "sqlite:"], 2, &["sqlite:DIR"]);
-    check(&world, &["kline", "700.HK", "--store", "postgres://x"], 2, &["sqlite:DIR"]);
+    check(
+        &world,
+        &["kline", "700.HK", "--store", "postgres://x"],
+        2,
+        &["--store", "names no user", "postgres://USER@HOST:PORT/DATABASE"],
+    );
 }
 
 #[test]

@@ -22,6 +22,11 @@ mod open;
 mod paper;
 mod paper_processes;
 mod people;
+#[cfg(unix)]
+mod postgres;
+#[cfg(unix)]
+#[path = "../../../store/tests/postgres/harness.rs"]
+mod postgres_server;
 mod reach;
 mod remote;
 mod reports;

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 
 use super::Link;
 use super::pending::LinkRequest;
+use super::proof::Proof;
 use super::session::admit_trade;
-use super::sign_in::Proof;
 use super::topics::{subscribes, unwatched};
 use crate::links::{Links, Pulse, SignedIn};
 use crate::mailbox::MailboxReader;

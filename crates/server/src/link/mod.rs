@@ -17,6 +17,7 @@ mod house;
 mod hub;
 mod outbox;
 mod pending;
+mod proof;
 #[cfg(test)]
 mod push_tests;
 mod pushes;

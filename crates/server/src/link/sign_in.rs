@@ -12,6 +12,7 @@ use wire::{Status, code, control};
 use super::Link;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
+use super::proof::Proof;
 use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
@@ -26,13 +27,6 @@ use crate::workers::{Full, Who};
 
 /// Refused sign-ins that were too many to be written to the audit.
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
-
-/// A decoded sign-in: by one-time password or by session.
-#[derive(Clone)]
-pub(super) enum Proof {
-    Otp(String),
-    Session(String),
-}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn sign_in(&mut self, asked: &LinkRequest) {

@@ -14,8 +14,8 @@ use crate::StoreError;
 use crate::candles::sql as common_sql;
 use crate::count::small;
 use crate::engine::home::Home;
-use crate::engine::version::VersionReader;
 use crate::engine::{Db, Fault, Row, Sql};
+use crate::version::VersionReader;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};

@@ -12,10 +12,9 @@ use super::following::Following;
 use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
 use crate::engine::home::{self, Home, prepare_on_server};
-use crate::engine::migrate::Owner;
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Fault, Place, Role, migrate, migrations};
+use crate::engine::{Db, Fault, Owner, Place, Role, migrate, migrations};
 use crate::{Depth, Part, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.

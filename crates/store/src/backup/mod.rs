@@ -326,7 +326,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
             problem: format!("{rows} rows point at rows that are missing"),
         });
     }
-    match db.check_seals().first() {
+    match db.check_seals().into_iter().next().map(crate::Finding::from) {
         Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
@@ -8,6 +8,10 @@ use crate::count::signed;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
+
+/// Ids of which many are needed in a batch, and how many are taken at once.
+const RESERVED: [&str; 3] = ["block", "series", "trade"];
+const RESERVE: i64 = 128;
 
 /// What writing a row did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct Batch<'a> {
     all_at_once: bool,
     /// Securities that are known to exist, where it would take time to ask.
     pub(super) ensured: BTreeSet<Symbol>,
+    /// Ids that were taken and are not used yet: the next one, and how many.
+    reserved: BTreeMap<&'static str, (i64, i64)>,
     state: State,
 }
 
@@ -61,8 +67,8 @@ impl Drop for Batch<'_> {
 impl<'a> Batch<'a> {
     pub(crate) fn new(view: &'a View, lock: &'a WriterLock, has_nodes: bool) -> Batch<'a> {
         let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
-        let ensured = BTreeSet::new();
-        Batch { view, lock, version: None, touched, all_at_once, ensured, state: State::Open }
+        let (ensured, reserved) = (BTreeSet::new(), BTreeMap::new());
+        Batch { view, lock, version: None, touched, all_at_once, ensured, reserved, state: State::Open }
     }
 
     #[cfg(test)]
@@ -74,6 +80,7 @@ impl<'a> Batch<'a> {
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
+        self.give_back_ids()?;
         self.tell_nodes()?;
         self.lock.extend(self.view.db())?;
         self.view.db().commit()?;
@@ -120,9 +127,9 @@ impl<'a> Batch<'a> {
             if removed.is_empty() && added.is_empty() {
                 return Ok(Vec::new());
             }
-            let series_id = batch.series_id(series)?;
+            let (series_id, is_new) = batch.series_id(series)?;
             let (entries, change) = match batch.all_at_once {
-                true => batch.replace_all_at_once(series, series_id, removed, added)?,
+                true => batch.replace_all_at_once(series, (series_id, is_new), removed, added)?,
                 false => batch.replace_one_by_one(series, series_id, removed, added)?,
             };
             batch.total(series, series_id, change, !added.is_empty())?;
@@ -154,17 +161,20 @@ impl<'a> Batch<'a> {
         Ok((entries, change))
     }
 
-    fn series_id(&mut self, series: &Series) -> Result<i64, StoreError> {
+    /// The id of a series, and whether it was added for that.
+    fn series_id(&mut self, series: &Series) -> Result<(i64, bool), StoreError> {
         let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
         if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| row.get(0))? {
-            return Ok(id);
+            return Ok((id, false));
         }
-        self.no_such_series(series)?;
+        if self.db().counts_rows() {
+            self.no_such_series(series)?;
+        }
         self.add_security(&series.symbol)?;
         let id = self.take_ids("series", 1)?;
         self.db().run(sql::ADD_SERIES, (id, key.0, key.1, key.2))?;
         self.db().run(sql::ADD_COUNTS, (1, 0, key.0))?;
-        Ok(id)
+        Ok((id, true))
     }
 
     fn remove_block(&mut self, series: &Series, series_id: i64, id: i64) -> Result<(i64, i64), StoreError> {
@@ -235,8 +245,30 @@ impl<'a> Batch<'a> {
     /// The first of `count` new ids.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
-        let next: i64 = self.db().one(sql::COUNT_UP, (count, name), |row| row.get(0))?;
-        Ok(next - count)
+        let next = match self.reserved.get(name) {
+            Some((next, left)) if *left >= count => (*next, *left),
+            known => {
+                // Where it takes time to ask, some more are taken for the rest of the batch. They follow on those that are left.
+                let is_slow = self.db().is_remote() && RESERVED.contains(&name);
+                let taken = if is_slow { RESERVE.max(count) } else { count };
+                let end: i64 = self.db().one(sql::COUNT_UP, (taken, name), |row| row.get(0))?;
+                let left = known.map_or(0, |(_, left)| *left) + taken;
+                (end - left, left)
+            }
+        };
+        let (first, left) = next;
+        self.reserved.insert(name, (first + count, left - count));
+        Ok(first)
+    }
+
+    /// Ids that were taken and not used are taken next.
+    fn give_back_ids(&mut self) -> Result<(), StoreError> {
+        for (name, (_, left)) in
+            std::mem::take(&mut self.reserved).into_iter().filter(|(_, (_, left))| *left > 0)
+        {
+            self.db().one(sql::COUNT_UP, (-left, name), |row| row.get::<i64>(0))?;
+        }
+        Ok(())
     }
 
     /// To be called with every change of something that a node keeps of a symbol. Answers the version this batch will be.

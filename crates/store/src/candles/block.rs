@@ -1,10 +1,10 @@
 use market::Timestamp;
 
 use crate::count::small;
-use crate::engine::{Fault, Row};
+use crate::engine::{BLOB_BYTES_MAX, Fault, Row};
 
 /// The largest block accepted, far above what four thousand candles need.
-pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+pub const BLOCK_BYTES_MAX: usize = BLOB_BYTES_MAX;
 
 /// A block to be stored. The bytes are not looked at; `first` and `last` are the stamps of its first and last candle.
 #[derive(Clone, Debug, PartialEq, Eq)]

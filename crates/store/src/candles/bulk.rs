@@ -18,14 +18,14 @@ impl Batch<'_> {
     pub(super) fn replace_all_at_once(
         &mut self,
         series: &Series,
-        series_id: i64,
+        (series_id, is_new): (i64, bool),
         removed: &[i64],
         added: &[NewBlock],
     ) -> Result<(Vec<BlockEntry>, Totals), StoreError> {
         let mut change = Totals::default();
         // Blocks before these have to be linked anew.
         let mut points = self.remove_entries(series, series_id, removed, &mut change)?;
-        self.refuse_overlaps(series, series_id, added)?;
+        self.refuse_overlaps(series, (series_id, is_new), added)?;
         let first_id = if added.is_empty() { 0 } else { self.take_ids("block", added.len())? };
         let entries: Vec<BlockEntry> = (first_id..)
             .zip(added)
@@ -50,7 +50,8 @@ impl Batch<'_> {
         sorted.sort_by_key(|entry| std::cmp::Reverse(entry.first));
         let rows: Vec<[Value<'_>; 7]> = sorted.iter().map(|entry| row(series_id, entry)).collect();
         self.db().run_all(sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 7]>::as_slice))?;
-        points.extend(entries.iter().map(|entry| entry.first.0));
+        // In a series that was just added there is none before them, and they found their next ones when they were written.
+        points.extend(entries.iter().map(|entry| entry.first.0).filter(|_| !is_new));
         points.sort_unstable();
         points.dedup();
         let links: Vec<[Value<'_>; 2]> =
@@ -89,11 +90,17 @@ impl Batch<'_> {
     }
 
     /// Refuses blocks that are not fit to be stored, or overlap stored ones or one another.
-    fn refuse_overlaps(&self, series: &Series, series_id: i64, added: &[NewBlock]) -> Result<(), StoreError> {
+    fn refuse_overlaps(
+        &self,
+        series: &Series,
+        (series_id, is_new): (i64, bool),
+        added: &[NewBlock],
+    ) -> Result<(), StoreError> {
         let ends: Vec<[Value<'_>; 2]> =
             added.iter().map(|block| [Value::Int(series_id), Value::Int(block.last.0)]).collect();
         let mut stored: Vec<Option<Span>> = vec![None; added.len()];
-        let ends = ends.iter().map(<[Value<'_>; 2]>::as_slice);
+        // A series that was just added has none.
+        let ends = ends.iter().map(<[Value<'_>; 2]>::as_slice).filter(|_| !is_new);
         self.db().each_of_all(sql::LAST_STARTING_BY, ends, |number, row| {
             if let Some(stored) = stored.get_mut(number) {
                 *stored = Some((Timestamp(row.get(0)?), Timestamp(row.get(1)?)));

@@ -6,6 +6,7 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
+pub use era::{ERA_VERSIONS, era};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
@@ -17,7 +18,7 @@ pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
 pub use undo::ImportChange;
-pub use view::{ERA_VERSIONS, Totals, View, era};
+pub use view::{Totals, View};
 
 mod action;
 mod ahead;
@@ -27,6 +28,7 @@ mod bodies;
 mod bulk;
 pub(crate) mod chain;
 mod copy;
+mod era;
 mod ledger;
 mod margin;
 mod nearby;

@@ -96,16 +96,21 @@ impl Nearby {
 
     /// Takes note of an error of the copy. Whether it is one: then the shared database has the answer.
     pub(crate) fn is_to_blame(&self, error: &StoreError) -> bool {
-        let place = match error {
+        let (place, is_damaged) = match error {
             StoreError::Damaged { place, .. }
             | StoreError::Value { place, .. }
             | StoreError::Disk { place, .. }
             | StoreError::Engine { place, .. }
-            | StoreError::Emptied { place, .. } => place,
+            | StoreError::Emptied { place, .. } => (place, true),
+            // Another time it may be as good as ever.
+            StoreError::Locked { place, .. }
+            | StoreError::Interrupted { place, .. }
+            | StoreError::Full { place, .. }
+            | StoreError::Denied { place, .. } => (place, false),
             _ => return false,
         };
         let is_ours = self.db.as_ref().is_some_and(|db| db.place() == place);
-        if is_ours {
+        if is_ours && is_damaged {
             self.copy.damaged(self.number);
         }
         is_ours
@@ -121,7 +126,7 @@ impl Nearby {
         if snapshot == Side::Far || self.pinned.borrow().as_ref() == Some(symbol) {
             return Ok(snapshot);
         }
-        if self.has(symbol)? {
+        if self.mark(symbol).is_some() && self.has(symbol)? {
             return Ok(Side::Near);
         }
         self.copy.want(symbol);
@@ -138,9 +143,8 @@ impl Nearby {
     /// Begins a snapshot of the copy, if it has the symbol.
     pub(crate) fn begin(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let (Some(db), Some(_)) = (&self.db, self.mark(symbol)) else { return Ok(false) };
-        db.begin_read()?;
         // The first question decides which state it is.
-        match self.has(symbol) {
+        match db.begin_read().and_then(|()| self.has(symbol)) {
             Ok(true) => {
                 self.snapshot.set(Some(Side::Near));
                 self.pinned.replace(Some(symbol.clone()));

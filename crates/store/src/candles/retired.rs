@@ -43,7 +43,7 @@ mod tests {
     use market::Timestamp;
 
     use super::*;
-    use crate::candles::copy::SHARED_FOR_TESTS;
+    use crate::candles::copy::schema::SHARED;
     use crate::engine::{Role, Sql};
     use crate::{Access, Store};
 
@@ -52,7 +52,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
-        db.script("prepare for nodes", SHARED_FOR_TESTS).unwrap();
+        db.script("prepare for nodes", SHARED).unwrap();
         db.script(
             "retire some",
             "insert into block_body values (1, x'01'), (2, x'02'), (3, x'03');

@@ -13,8 +13,8 @@ use crate::candles::{nodes_sql, sql};
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
-use crate::engine::version::{SeenVersion, VersionReader};
 use crate::engine::{Db, Place, Role, migrate, migrations};
+use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// How many batches a writer begins between two looks for blocks that were replaced long ago.
@@ -186,8 +186,11 @@ impl Store {
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
-    /// should be, and ours.
+    /// should be, and ours. On a node it is enough that the local copy answers: it has just looked, or the database is away for a while.
     pub fn probe(&self) -> Result<(), StoreError> {
+        if self.node.as_ref().is_some_and(|node| node.copy.is_serving()) {
+            return Ok(());
+        }
         self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 

@@ -8,7 +8,7 @@
 use market::Timestamp;
 
 use super::migrations::{Migration, known};
-use super::{Db, Sql};
+use super::{Db, Owner, Sql};
 use crate::StoreError;
 
 // One process at a time has a file, so SQLite's ledger does not say who else may use it: nobody who does not know the step.
@@ -31,15 +31,6 @@ pub(crate) const NOTE: Sql = Sql {
 pub(crate) const MOVING: i64 = i64::MAX;
 const MOVED_FROM: Sql =
     Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
-
-/// Whose a database is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// There is nothing in it.
-    Nobody,
-    Ours,
-    AnotherProgram,
-}
 
 /// The version a database is at; 0 for one that has nothing in it. One that is newer, and allows programs that know no more than this one, is as
 /// good as one of the newest version known here.

@@ -9,18 +9,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use fault::Fault;
-pub(crate) use params::{Params, ToValue, Value};
+pub(crate) use flaw::Flaw;
+pub use flaw::{Depth, FINDINGS_MAX};
+pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
 pub use place::Place;
 pub use postgres::{Address, AddressError};
+pub(crate) use role::{Owner, Role};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
 pub use waiting::without_waiting;
 
-use crate::{Depth, Finding, StoreError};
-use migrate::Owner;
+use crate::StoreError;
 use migrations::Dialect;
 
 mod fault;
+mod flaw;
 pub(crate) mod home;
 mod lease;
 pub(crate) mod lock;
@@ -29,6 +32,7 @@ pub(crate) mod migrations;
 mod params;
 mod place;
 pub(crate) mod postgres;
+mod role;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
@@ -36,20 +40,7 @@ pub(crate) mod statements;
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
-pub(crate) mod version;
 mod waiting;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Reader,
-    /// A reader that leaves no trace: not even the files beside a database that SQLite shares between processes.
-    Onlooker,
-    Writer,
-    /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
-    Draft,
-    /// The writer of a local copy: it may lose its last commits, and its rows may refer to some that are not there.
-    Copy,
-}
 
 /// A connection to one of the two databases of a store. For one thread at a time.
 #[derive(Debug)]
@@ -389,7 +380,7 @@ impl Db {
     }
 
     /// What the engine itself finds wrong with what it stores, and rows that point at nothing.
-    pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+    pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
             // A server has checksums of its pages, and lets no row point at nothing.
@@ -399,12 +390,12 @@ impl Db {
     }
 
     /// Rows that are not as they were written, and tables that lack some, where rows are sealed.
-    pub(crate) fn check_seals(&self) -> Vec<Finding> {
+    pub(crate) fn check_seals(&self) -> Vec<Flaw> {
         self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
     }
 
     /// Whether the named tables have as many rows as were written, where they are counted.
-    pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Finding> {
+    pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
         self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
     }
 

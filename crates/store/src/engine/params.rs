@@ -1,5 +1,8 @@
 //! What a statement is given: values that both engines know.
 
+/// The longest bytes that are stored as one value.
+pub(crate) const BLOB_BYTES_MAX: usize = 16 << 20;
+
 /// One value, borrowed from the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {

@@ -3,18 +3,18 @@
 
 use market::Timestamp;
 
+use super::error::MoveError;
 use super::mark::{self, Mark};
+use super::rows;
 use super::tables::{self, SEEDED};
-use super::{MoveError, rows};
 use crate::candles::sql as common_sql;
 use crate::candles::sweep_all;
 use crate::engine::home::{self, Home};
 use crate::engine::lock::{JobLock, WriterLock};
-use crate::engine::migrate::{self, Owner};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Place, Role, Sql};
+use crate::engine::{Db, Owner, Place, Role, Sql, migrate};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql = Sql::new(
@@ -316,19 +316,5 @@ impl Target {
             self.db(part).fold_log();
         }
         Ok(())
-    }
-}
-
-/// How a target is emptied.
-pub(super) fn removal(place: &Place) -> String {
-    match place {
-        Place::Path(path) => format!("remove {}", path.display()),
-        Place::Server(address) => {
-            format!(
-                "`psql '{}' -c 'drop schema {} cascade'`",
-                address.for_tools(),
-                address.schemas().join(", ")
-            )
-        }
     }
 }

@@ -8,17 +8,19 @@
 //! `tables.rs` says what there is to copy, `rows.rs` reads and writes it, `ends.rs` opens both ends and keeps others away from them.
 
 mod ends;
+mod error;
 mod mark;
 mod rows;
 mod tables;
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use market::Timestamp;
 
 use crate::engine::{Db, Place};
 use crate::{Part, StoreError};
+pub use error::{DatabaseName, MoveError};
+
 use ends::{Source, Target};
 use rows::{Digest, End};
 use tables::Table;
@@ -61,56 +63,6 @@ pub struct MovedTable {
     pub rows: u64,
     /// BLAKE3 over the values of its rows in the order of their keys.
     pub digest: String,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum MoveError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("stopped")]
-    Stopped,
-    #[error("{place} cannot be moved to itself: name another place with --to")]
-    Same { place: Place },
-    #[error(
-        "{place} has something in it already: a store is moved to a place that has nothing: {}",
-        instead(place)
-    )]
-    NotEmpty { place: Place },
-    #[error(
-        "{place} has the beginning of a move of {of}, as that was then: run the same command with that store, unchanged, or empty \
-         the target ({}) and begin anew",
-        ends::removal(place)
-    )]
-    Other { place: Place, of: String },
-    #[error("{place} is in use by {by}: stop every server of it, and run this again")]
-    InUse { place: Place, by: String },
-    #[error(
-        "{from} was changed while it was moved: stop what uses it, empty the target ({}), and begin anew",
-        ends::removal(to)
-    )]
-    Changed { from: Place, to: Place },
-    #[error(
-        "table {table} of the {part} is not the same at both ends, so it is not known how to move it: use a release that knows both"
-    )]
-    Schema { part: DatabaseName, table: String },
-    #[error(
-        "the rows of table {table} of the {part} at {to} are not those of the source: empty the target ({}), and begin anew",
-        ends::removal(to)
-    )]
-    Differs { part: DatabaseName, table: String, to: Place },
-}
-
-/// One of the two databases, as messages call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DatabaseName(Part);
-
-impl fmt::Display for DatabaseName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Part::Candles => "candles",
-            Part::Accounts | Part::Key => "accounts",
-        })
-    }
 }
 
 /// Everything is at the target and has been compared. The target stays marked until [`Copied::finish`], so that what belongs to it beside
@@ -260,13 +212,5 @@ impl<'a> Pair<'a> {
             return Err(MoveError::Differs { part, table, to: self.to.db.place().clone() });
         }
         Ok(MovedTable { part: self.part, name: table.name.clone(), rows: from.rows, digest: from.finish() })
-    }
-}
-
-/// What to name instead of a target that has something in it.
-fn instead(place: &Place) -> &'static str {
-    match place.path() {
-        Some(_) => "name another directory with --to",
-        None => "name another database with --to, or another schema in it with `?schema=NAME`",
     }
 }

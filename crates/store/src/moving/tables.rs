@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use super::{DatabaseName, MoveError};
+use super::error::{DatabaseName, MoveError};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Sql};
 
@@ -39,7 +39,8 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
 /// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
 /// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
-pub(super) const OF_THE_MOMENT: [&str; 16] = [
+pub(super) const OF_THE_MOMENT: [&str; 17] = [
+    "arrival",
     "call_bucket",
     "gate",
     "guard",

@@ -101,6 +101,11 @@ impl Server {
         self.port
     }
 
+    /// The folder of its programs.
+    pub(crate) fn programs(&self) -> &Path {
+        &self.bin
+    }
+
     /// A place in its first database for one test.
     pub(crate) fn place(&'static self) -> Place {
         Place { server: self, database: "postgres".to_owned(), prefix: next_prefix(), is_own: false }
@@ -154,6 +159,10 @@ impl Place {
 
     pub(crate) fn server(&self) -> &'static Server {
         self.server
+    }
+
+    pub(crate) fn database(&self) -> &str {
+        &self.database
     }
 
     /// The schema of `candles` or of `accounts`.

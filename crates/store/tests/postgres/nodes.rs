@@ -133,6 +133,7 @@ fn a_server_without_the_database_answers_what_it_has() {
     wire.set(Mode::Refuse);
     node.store.settle_copy();
     assert!(!node.load().is_reachable && node.load().is_serving);
+    node.store.probe().unwrap();
     assert_eq!(node.bodies(&minutes("1.HK")).unwrap(), "0..=9");
     let away = node.bodies(&minutes("2.HK")).unwrap_err();
     assert!(matches!(away, StoreError::Away { .. }), "{away:?}");

@@ -100,7 +100,7 @@ fn defaults_of_a_database_change_nothing() {
         "search_path = 'nowhere'",
         "timezone = 'Asia/Kathmandu'",
         "bytea_output = 'escape'",
-        "statement_timeout = '1ms'",
+        "statement_timeout = '200ms'",
         "client_encoding = 'LATIN1'",
         "standard_conforming_strings = off",
     ] {

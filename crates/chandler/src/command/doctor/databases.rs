@@ -59,7 +59,14 @@ fn told(name: &'static str, error: &StoreError) -> Check {
         StoreError::Outdated { place, found, known } => Check::warn(
             name,
             format!("{place} has an older schema ({found}, this program has {known})"),
-            "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts",
+            match place.path() {
+                Some(_) => {
+                    "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts"
+                }
+                None => {
+                    "a backup first; the next `chandler serve` brings both forward, and nodes of the release before go on"
+                }
+            },
         ),
         StoreError::Interrupted { .. } => Check::warn(
             name,
@@ -80,9 +87,12 @@ fn told(name: &'static str, error: &StoreError) -> Check {
         StoreError::Disk { .. } | StoreError::Io { .. } => {
             Check::fail(name, says, "look at the system's log, and at the disk")
         }
-        StoreError::Foreign { .. } => Check::fail(name, says, "name the folder of a store with --store"),
+        StoreError::Foreign { .. } => Check::fail(name, says, "name a store with --store"),
         StoreError::HalfMoved { .. } => Check::fail(name, says, "run that move again, or empty its target"),
-        _ => Check::fail(name, says, "restore a backup, or import again (docs/operating.md)"),
+        error => {
+            let otherwise = "restore a backup, or import again (docs/operating.md)";
+            Check::fail(name, says, super::server::advice(error).unwrap_or(otherwise))
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::output;
 /// From which difference on clocks are worth a look, and from which on signatures are refused.
 const CLOCK_WARN_MS: i64 = 30_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Pools of connections of a node: candles, the fetching of its copy, accounts, and what may be forgotten. Two more connections listen.
-const POOLS: usize = 4;
+/// Pools of connections of a node: candles, accounts, and what nodes share of limits. Two more connections listen.
+const POOLS: usize = 3;
 const LISTENERS: usize = 2;
 /// A standby that is further behind is worth a look.
 const BEHIND_WARN_MS: i64 = 60_000;
@@ -45,7 +45,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
             let says = format!("{at} does not answer: {error}");
             return Check::warn(NAME, says, "start it: the next failure of the primary finds no other");
         }
-        Err(error) => return Check::fail(NAME, error.to_string(), advice(error)),
+        Err(error) => return Check::fail(NAME, error.to_string(), advice(error).unwrap_or(MEND)),
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
@@ -75,15 +75,22 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     }
 }
 
-fn advice(error: &StoreError) -> &'static str {
+const MEND: &str = "mend what it says, then run this again";
+
+/// What helps if a server is in the way; `None` if it is something else.
+pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     match error {
-        StoreError::Away { .. } => "start the server, or name another with --store",
-        StoreError::Refused { .. } | StoreError::NoRights { .. } => "let this user in (docs/scaling.md)",
-        StoreError::WrongEncoding { .. } => {
-            "`createdb --encoding UTF8 --template template0`, and name that database"
+        StoreError::Away { .. } => Some("start the server, or name another with --store"),
+        StoreError::Refused { .. } | StoreError::NoRights { .. } => {
+            Some("let this user in (docs/scaling.md)")
         }
-        StoreError::TooOldServer { .. } => "upgrade the server to version 15 or later",
-        _ => "mend what it says, then run this again",
+        StoreError::ReadOnlyServer { .. } => Some("name the primary, or promote a standby"),
+        StoreError::Exhausted { .. } => Some("raise `pool=` in the address, or run this again"),
+        StoreError::WrongEncoding { .. } => {
+            Some("`createdb --encoding UTF8 --template template0`, and name that database")
+        }
+        StoreError::TooOldServer { .. } => Some("upgrade the server to version 15 or later"),
+        _ => None,
     }
 }
 
@@ -185,7 +192,7 @@ fn at_work(found: &Result<Occupancy, StoreError>) -> Check {
     const NAME: &str = "nodes";
     let found = match found {
         Ok(found) => found,
-        Err(error) => return Check::warn(NAME, error.to_string(), "mend what it says, then run this again"),
+        Err(error) => return Check::warn(NAME, error.to_string(), MEND),
     };
     let mut says = match found.nodes.as_slice() {
         [] => "none is running".to_owned(),
@@ -263,13 +270,13 @@ mod tests {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()
         };
-        assert_eq!(connections(&facts(97), 16, 1).unwrap().verdict, Verdict::Ok);
+        assert_eq!(connections(&facts(50), 16, 1).unwrap().verdict, Verdict::Ok);
         let two = connections(&facts(97), 16, 2).unwrap();
         assert_eq!(
             (two.verdict, two.says.as_str()),
-            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 132 (pool=16)")
+            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 100 (pool=16)")
         );
-        assert!(two.advice.unwrap().contains("max_connections to 152"));
+        assert!(two.advice.unwrap().contains("max_connections to 120"));
         assert!(connections(&ServerFacts::default(), 16, 1).is_none());
     }
 

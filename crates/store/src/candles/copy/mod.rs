@@ -15,6 +15,7 @@ mod file;
 mod held;
 mod lock;
 mod queue;
+pub(crate) mod schema;
 pub(super) mod sql;
 mod table;
 #[cfg(test)]
@@ -39,8 +40,6 @@ use crate::engine::home::Home;
 use crate::engine::postgres::{News, Server, Subject, Watch};
 use crate::engine::{Db, Role};
 use file::LocalFile;
-#[cfg(test)]
-pub(crate) use file::{SHARED as SHARED_FOR_TESTS, schema as schema_for_tests};
 use held::HeldSymbols;
 use lock::DirectoryLock;
 use queue::{FetchedBody, Queue};
@@ -257,6 +256,11 @@ impl LocalCopy {
     /// Waits until everything is done that was asked for so far, and the shared database has been looked at.
     pub(crate) fn settle(&self) {
         self.shared.queue.settle();
+    }
+
+    /// Whether symbols are answered from it, as far as it has them.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.shared.is_serving()
     }
 
     pub(crate) fn load(&self) -> CopyLoad {

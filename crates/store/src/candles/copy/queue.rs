@@ -13,7 +13,7 @@ const SYMBOLS_MAX: usize = 4_096;
 /// Bytes of bodies that wait to be written.
 const BODY_BYTES_MAX: usize = 64 << 20;
 /// What is taken at once: a look at the database behind must not wait for long.
-const SYMBOLS_AT_ONCE: usize = 16;
+const SYMBOLS_AT_ONCE: usize = 32;
 const BODIES_AT_ONCE: usize = 256;
 
 /// A body that was fetched for a question, to be kept for the next one.
@@ -172,7 +172,10 @@ impl Waiting {
         {
             symbols.push(symbol);
         }
-        let bodies: Vec<FetchedBody> = self.bodies.drain(..self.bodies.len().min(BODIES_AT_ONCE)).collect();
+        // A body is kept if its symbol is here, so symbols come first, as long as there is room to wait.
+        let is_next = self.symbols.is_empty() || self.body_bytes > BODY_BYTES_MAX / 2;
+        let count = if is_next { self.bodies.len().min(BODIES_AT_ONCE) } else { 0 };
+        let bodies: Vec<FetchedBody> = self.bodies.drain(..count).collect();
         self.body_bytes -= bodies.iter().map(|body| body.bytes.len()).sum::<usize>().min(self.body_bytes);
         let doubted = std::mem::take(&mut self.doubted).into_iter().collect();
         Work { symbols, bodies, doubted, damaged: self.damaged.take() }

@@ -41,7 +41,7 @@ macro_rules! stored_trade_bodies {
 }
 
 statements! {
-    for &crate::candles::copy::schema_for_tests();
+    for &crate::candles::copy::schema::schema();
 
     // Of the database behind.
     // As many ids as there are placeholders; a shorter list repeats its last one. A node also wants bodies that were replaced a moment ago.
@@ -71,7 +71,8 @@ statements! {
          on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
     SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
     HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
-    IS_CURRENT: "look for a copied symbol", "select is_current from sealed_held where symbol = $1";
+    // Without a look at the seal, which takes as long as the rest: it is asked for a symbol that memory has as current.
+    IS_CURRENT: "look for a copied symbol", "select is_current from held where symbol = $1";
     PUT_HELD: "note a copied symbol",
         "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \
          on conflict (symbol) do update set is_current = excluded.is_current, row_bytes = excluded.row_bytes, \

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use market::{Action, Date, Grain, Symbol, Timestamp};
 
-use super::file::SHARED;
+use super::schema::SHARED;
 use crate::engine::{Db, Role, Sql};
 use crate::{
     Access, CopyLoad, CopySettings, Lane, Margin, NewBlock, Security, Series, Store, StoreError, TradeSizes,

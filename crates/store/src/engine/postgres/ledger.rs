@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::Connection;
-use crate::engine::Fault;
-use crate::engine::migrate::Owner;
 use crate::engine::params::Value;
+use crate::engine::{Fault, Owner};
 
 /// Whatever is in the schema, and which of our columns the ledger has. Of the catalogue, which tells it also to a role without rights.
 const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'migration' then \

@@ -11,11 +11,12 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 
-use super::migrate::Owner;
-use super::params::Value;
-use super::{Fault, Place, Role};
-use crate::count::natural;
-use crate::{BLOCK_BYTES_MAX, Depth, Finding, StoreError};
+use super::Fault;
+use super::flaw::{Depth, Flaw};
+use super::params::{BLOB_BYTES_MAX, Value};
+use super::place::Place;
+use super::role::{Owner, Role};
+use crate::StoreError;
 use seal::SealMode;
 
 pub(crate) use lock::{JobFile, Lock};
@@ -52,7 +53,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS_MAX: usize = 192;
 /// What SQLite may hold at most of a row: a damaged length must not become a huge allocation.
-const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
+const LENGTH_MAX: i32 = BLOB_BYTES_MAX as i32 + 65_536;
 /// Pages of a copy between two looks at whether to go on: 8 MB.
 const PAGES_A_STEP: i32 = 2_048;
 /// How often a copy waits for the same lock, each time as long as a statement would.
@@ -242,17 +243,21 @@ impl Database {
         self.script(&format!("pragma application_id = {APPLICATION_ID}; {LEDGER}"))
     }
 
-    pub(super) fn check(&self, depth: Depth) -> Result<Vec<Finding>, Fault> {
+    pub(super) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, Fault> {
         let pages =
             if depth == Depth::Quick { "pragma quick_check(100)" } else { "pragma integrity_check(100)" };
         let mut found = Vec::new();
         self.each(pages, &[], |row| {
-            found.extend(Some(row.get::<String>(0)?).filter(|word| word != "ok").map(Finding::Engine));
+            found.extend(Some(row.get::<String>(0)?).filter(|word| word != "ok").map(Flaw::Engine));
             Ok(ControlFlow::Continue(()))
         })?;
         self.each(REFERENCES, &[], |row| {
             let (table, parent) = (row.get(0)?, row.get(1)?);
-            found.push(Finding::Dangling { table, parent, count: natural(row, 2)? });
+            found.push(Flaw::Dangling {
+                table,
+                parent,
+                count: u64::try_from(row.get::<i64>(2)?).unwrap_or_default(),
+            });
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)

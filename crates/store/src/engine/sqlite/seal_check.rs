@@ -1,15 +1,18 @@
 //! Looks through the sealed tables for rows that are not as they were written.
 
 use super::{Database, Listed, Row, SealedTable};
+use crate::StoreError;
 use crate::engine::Fault;
-use crate::finding::Part;
-use crate::{FINDINGS_MAX, Finding, StoreError};
+use crate::engine::{FINDINGS_MAX, Flaw};
+
+/// What a part of a check has found, or why it could not be made.
+type Part = Result<(Vec<Flaw>, ()), StoreError>;
 
 const WHAT: &str = "check the seals";
 
 /// Rows that are not as they were written, and tables that lack some. Each table is looked at by itself: one that cannot be
 /// read does not hide what is wrong with the others.
-pub(crate) fn seals(db: &Database) -> Vec<Finding> {
+pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     let (tables, listed, mut found) = noted(db);
     for table in &tables {
         absorb(broken_rows(db, table), &mut found);
@@ -21,7 +24,7 @@ pub(crate) fn seals(db: &Database) -> Vec<Finding> {
 }
 
 /// Whether the named tables have as many rows as were written, and the list of sealed tables says what it should.
-pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Finding> {
+pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     let (_, listed, mut found) = noted(db);
     for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
         absorb(row_count(db, listed), &mut found);
@@ -30,21 +33,21 @@ pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Finding> {
 }
 
 /// A part that cannot be read is itself a finding, and the next part may well be readable.
-fn absorb(part: Part, found: &mut Vec<Finding>) {
+fn absorb(part: Part, found: &mut Vec<Flaw>) {
     match part {
         Ok((of_part, ())) => found.extend(of_part),
-        Err(error) => found.push(Finding::Unreadable(error.to_string())),
+        Err(error) => found.push(Flaw::Unreadable(error.to_string())),
     }
 }
 
 /// The sealed tables, what `sealed_table` says of them, and where the two differ.
-fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Finding>) {
+fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     match db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?))) {
         Ok((tables, listed)) => {
-            let found = misnoted(&tables, &listed).map(|table| Finding::Misnoted { table }).collect();
+            let found = misnoted(&tables, &listed).map(|table| Flaw::Misnoted { table }).collect();
             (tables, listed, found)
         }
-        Err(error) => (Vec::new(), Vec::new(), vec![Finding::Unreadable(error.to_string())]),
+        Err(error) => (Vec::new(), Vec::new(), vec![Flaw::Unreadable(error.to_string())]),
     }
 }
 
@@ -68,14 +71,14 @@ fn broken_rows(db: &Database, table: &SealedTable) -> Part {
     // What is damaged need not be text any more.
     let text = |row: &Row<'_>| Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned());
     let broken = db.all_of(WHAT, &broken, text)?;
-    Ok((broken.into_iter().map(|key| Finding::Row { table: name.clone(), key }).collect(), ()))
+    Ok((broken.into_iter().map(|key| Flaw::Row { table: name.clone(), key }).collect(), ()))
 }
 
 fn row_count(db: &Database, listed: &Listed) -> Part {
     let (table, written) = (listed.table.name.clone(), listed.rows);
     let count = format!("select count(*) from \"{table}\" not indexed");
     let found: i64 = db.all_of(WHAT, &count, |row| row.get::<_, i64>(0))?.into_iter().sum();
-    let differs = (found != written).then_some(Finding::Rows { table, written, found });
+    let differs = (found != written).then_some(Flaw::Rows { table, written, found });
     Ok((differs.into_iter().collect(), ()))
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::home::Home;
-use super::{Db, Role};
 use crate::StoreError;
 use crate::candles::{LocalCopy, sql};
+use crate::engine::home::Home;
+use crate::engine::{Db, Role};
 
 /// The version that one connection has last seen.
 #[derive(Debug, Default)]

@@ -1,0 +1,6 @@
+/// A decoded sign-in: by one-time password or by session.
+#[derive(Clone)]
+pub(super) enum Proof {
+    Otp(String),
+    Session(String),
+}

@@ -1,0 +1,78 @@
+//! Why a store is not moved.
+
+use std::fmt;
+
+use crate::engine::Place;
+use crate::{Part, StoreError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("stopped")]
+    Stopped,
+    #[error("{place} cannot be moved to itself: name another place with --to")]
+    Same { place: Place },
+    #[error(
+        "{place} has something in it already: a store is moved to a place that has nothing: {}",
+        instead(place)
+    )]
+    NotEmpty { place: Place },
+    #[error(
+        "{place} has the beginning of a move of {of}, as that was then: run the same command with that store, unchanged, or empty \
+         the target ({}) and begin anew",
+        removal(place)
+    )]
+    Other { place: Place, of: String },
+    #[error("{place} is in use by {by}: stop every server of it, and run this again")]
+    InUse { place: Place, by: String },
+    #[error(
+        "{from} was changed while it was moved: stop what uses it, empty the target ({}), and begin anew",
+        removal(to)
+    )]
+    Changed { from: Place, to: Place },
+    #[error(
+        "table {table} of the {part} is not the same at both ends, so it is not known how to move it: use a release that knows both"
+    )]
+    Schema { part: DatabaseName, table: String },
+    #[error(
+        "the rows of table {table} of the {part} at {to} are not those of the source: empty the target ({}), and begin anew",
+        removal(to)
+    )]
+    Differs { part: DatabaseName, table: String, to: Place },
+}
+
+/// One of the two databases, as messages call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseName(pub(super) Part);
+
+impl fmt::Display for DatabaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Part::Candles => "candles",
+            Part::Accounts | Part::Key => "accounts",
+        })
+    }
+}
+
+/// What to name instead of a target that has something in it.
+fn instead(place: &Place) -> &'static str {
+    match place.path() {
+        Some(_) => "name another directory with --to",
+        None => "name another database with --to, or another schema in it with `?schema=NAME`",
+    }
+}
+
+/// How a target is emptied.
+pub(super) fn removal(place: &Place) -> String {
+    match place {
+        Place::Path(path) => format!("remove {}", path.display()),
+        Place::Server(address) => {
+            format!(
+                "`psql '{}' -c 'drop schema {} cascade'`",
+                address.for_tools(),
+                address.schemas().join(", ")
+            )
+        }
+    }
+}
