@@ -10,15 +10,15 @@ mod home;
 #[path = "../it/support.rs"]
 mod support;
 
-// As with a folder.
-#[path = "../it/commands/mod.rs"]
-mod commands;
-#[path = "../it/http/mod.rs"]
-mod http;
-#[path = "../it/link/mod.rs"]
-mod link;
-#[path = "../it/trade/mod.rs"]
-mod trade;
+// As with a folder. Tests that change the files of the folder behind the server, or that want a change of another process at once, have no place here.
+#[path = "../it/link/broken.rs"]
+mod broken;
+#[path = "../it/http/connections.rs"]
+mod connections;
+#[path = "../it/link/gateway.rs"]
+mod gateway;
+#[path = "../it/http/signed.rs"]
+mod signed;
 
 // Of several nodes.
 mod several;

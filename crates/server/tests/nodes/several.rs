@@ -1,8 +1,10 @@
 //! Two nodes on one database.
 
-use access::{Created, Terms};
+use access::{Created, RateRule, Terms};
+use prost::Message;
+use serde_json::Value;
 use server::Settings;
-use wire::{control, quote};
+use wire::{Packet, control, quote, trade};
 
 use crate::home;
 use crate::support::{Client, Running};
@@ -91,4 +93,57 @@ async fn connections_of_both_nodes_are_listed_and_closed_at_either() {
 
 fn bearer(account: &Created) -> String {
     format!("authorization: Bearer {}\r\n", account.access_token.expose())
+}
+
+/// Friday 13 November 2026, 10:00 in Hong Kong.
+const MORNING: i64 = 1_794_535_200;
+
+async fn listener(node: &Running, account: &Created) -> Client {
+    let otp = node.one_time_password(account).await;
+    let mut client = node.websocket_at("/trade?version=1&codec=1&platform=9").await;
+    client.sign_in(&otp, &[]).await;
+    let topics = vec!["private".to_owned()];
+    let answer: trade::SubscribeResponse =
+        client.ask(16, &trade::SubscribeRequest { topics: topics.clone() }).await.unwrap();
+    assert_eq!((answer.success, answer.current), (topics.clone(), topics));
+    client
+}
+
+/// The status that the next push tells of.
+async fn status(client: &mut Client) -> String {
+    let packet = client.packet().await;
+    let Packet::Push { command: 18, body } = packet else { panic!("{packet:?}") };
+    let notification = trade::Notification::decode(&*body).unwrap();
+    let event: Value = serde_json::from_slice(&notification.data).unwrap();
+    event["data"]["status"].as_str().unwrap_or_else(|| panic!("{event}")).to_owned()
+}
+
+#[tokio::test]
+async fn an_order_of_one_node_is_pushed_at_the_other_and_cancelled_there() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let account = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    for node in [&one, &two] {
+        node.set_now(MORNING);
+    }
+    let (mut here, mut there) = (listener(&one, &account).await, listener(&two, &account).await);
+    let order = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"120","time_in_force":"Day"}"#;
+    let submitted = one.post("/v1/trade/order", &account, order).await.json();
+    let id = submitted["data"]["order_id"].as_str().unwrap_or_else(|| panic!("{submitted}")).to_owned();
+    for client in [&mut here, &mut there] {
+        assert_eq!([status(client).await, status(client).await], ["WaitToNew", "NewStatus"]);
+    }
+    let path = format!("/v1/trade/order?order_id={id}");
+    let seen = two.get(&path, &account).await.json();
+    assert_eq!(seen["data"]["status"], "NewStatus", "{seen}");
+    let cancelled = two.http("DELETE", &path, &bearer(&account), b"").await;
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    for client in [&mut there, &mut here] {
+        let mut last = status(client).await;
+        while last != "CanceledStatus" {
+            last = status(client).await;
+        }
+    }
+    let seen = one.get(&path, &account).await.json();
+    assert_eq!(seen["data"]["status"], "CanceledStatus", "{seen}");
 }

@@ -178,6 +178,7 @@ impl Shared {
 
     /// Connections of an account.
     pub fn online(&self, account: AccountId) -> Result<u32, StoreError> {
+        self.write_left()?;
         let count: i64 = self.durable().one(sql::COUNT, [account.0], |row| row.get(0))?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -185,6 +186,7 @@ impl Shared {
     /// Connections of an account, or of all, oldest first and at most so many.
     pub fn seats(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SeatRow>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
+        self.write_left()?;
         match of {
             Some(account) => db.all(sql::OF_ACCOUNT, [account.0], |row| read(row, node.0)),
             None => db.all(sql::OF_ALL, [most], |row| read(row, node.0)),
