@@ -12,6 +12,8 @@ from nodes import PATIENCE_S
 from worker import Worker, start_together
 
 FAILURE = 301602
+# What is bought with a quota; the rest is for tests.
+SPENT = nodes.SECURITIES[:-100]
 
 
 class Load:
@@ -26,11 +28,11 @@ class Load:
         one = servers[0]
         # More than they can spend or order here.
         self.accounts = {name: one.trader(name, *options) for name, options in {
-            "spender": ("--quota", "500"), "frugal": ("--quota", "7"), "trader": ("--cash", "HKD=900000000"), "reader": ("--quota", "5"),
+            "spender": ("--quota", str(len(SPENT))), "frugal": ("--quota", "7"), "trader": ("--cash", "HKD=900000000"), "reader": ("--quota", "5"),
         }.items()}
         self.workers = {
             # Charged for each security; asks again until it is answered.
-            "spender": self.client("spender", "candles", nodes.SECURITIES[:500], insist=True, pause_s=0.02),
+            "spender": self.client("spender", "candles", SPENT, insist=True, repeat=True, pause_s=0.05),
             # Wants more than it may have, all the time and over the long connection.
             "frugal": self.client("frugal", "candles", nodes.SECURITIES[:30], transport="ws", repeat=True, pause_s=0.02),
             "trader": self.client("trader", "orders", [f"order {number}" for number in range(100_000)], insist=True, pause_s=0.02),
@@ -138,7 +140,7 @@ class Load:
         account = server.trader("verifier", "--quota", "100000")
         for symbol, _, close in self.imported:
             status, code, envelope = nodes.candles(server, account, symbol)
-            self.test.assertEqual((status, code), (200, 0), envelope)
+            self.test.assertEqual((status, code), (200, 0), f"{symbol}: {envelope}: {server.said()[-2000:]}")
             (candle,) = envelope["data"]["candlesticks"]
             self.test.assertEqual(float(candle["close"]), close)
 

@@ -10,10 +10,10 @@ import paper_market
 import postgres
 
 CLOCK = paper_market.utc(paper_market.instant(paper_market.WEDNESDAY, "10:00:15"))
-# Of a day's candle each; none of them is in the market of `paper_market`.
-SECURITIES = [f"{number}.HK" for number in range(1001, 1601)]
 # How often tests that lose things do so: once where everything is tested, many times in `make lose`.
 ROUNDS = int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
+# Of a few days each; none of them is in the market of `paper_market`. As many as clients may want in so many rounds.
+SECURITIES = [f"{number}.HK" for number in range(1001, 1601 + 400 * min(ROUNDS - 1, 20))]
 # A node that is not heard of for so long does not count any more; what it held is free again then.
 NODE_FORGOTTEN_S = 15
 # Longer than a failover, a lease or the heartbeat of a node takes, on a machine that does a lot else.

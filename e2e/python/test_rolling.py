@@ -58,7 +58,7 @@ class Rolling(unittest.TestCase):
         load.go_on()
         load.check([running, started])
         for node in (running, started):
-            self.assertEqual(nodes.candles(node, account, nodes.SECURITIES[300])[:2], (200, 0))
+            self.assertEqual(nodes.candles(node, account, nodes.SECURITIES[-1])[:2], (200, 0))
 
     def test_a_step_that_takes_away_keeps_older_programs_out(self):
         running = self.node("running")
