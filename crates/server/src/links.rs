@@ -17,6 +17,9 @@ use crate::metrics;
 /// dead: a client that lost its network and reconnects must not be locked out by its own old connections.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
+/// Connections that are remembered for having been superseded before they were here. Each comes within milliseconds, or never.
+const TOO_EARLY_MAX: usize = 4_096;
+
 /// When the last unanswered ping was sent, in milliseconds of uptime (at least 1); 0 if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(AtomicU64);
@@ -215,6 +218,10 @@ impl Links {
                 Some(seat) => seat.mailbox.close(Kick::Superseded),
                 None => drop(too_early.insert(id)),
             }
+        }
+        if too_early.len() > TOO_EARLY_MAX {
+            // Those that have left by themselves never come.
+            too_early.clear();
         }
         let id = connection.id();
         let (mailbox, reader) = Mailbox::new();
