@@ -1,5 +1,7 @@
 //! The import ledger: which file was imported when, how far, with what result, and which rows were refused.
 
+use std::borrow::Cow;
+
 use market::{Symbol, Timestamp};
 
 use crate::candles::sql;
@@ -294,17 +296,21 @@ impl Batch<'_> {
                 return Ok(());
             }
             let first = batch.take_ids("quarantine", rows.len())?;
+            let clipped = |text| clip(text, QUARANTINE_TEXT_MAX);
+            let texts: Vec<_> = rows
+                .iter()
+                .map(|row| (row.symbol.as_deref().map(clipped), clipped(&row.text), clipped(&row.reason)))
+                .collect();
             let rows: Vec<[Value<'_>; 6]> = (first..)
-                .zip(rows)
-                .map(|(id, row)| {
-                    let clipped = |text| Value::Text(clip(text, QUARANTINE_TEXT_MAX));
+                .zip(rows.iter().zip(&texts))
+                .map(|(id, (row, (symbol, text, reason)))| {
                     [
                         Value::Int(id),
                         Value::Int(row.import_id.0),
                         Value::Int(signed(row.line)),
-                        row.symbol.as_deref().map_or(Value::Null, clipped),
-                        clipped(&row.text),
-                        clipped(&row.reason),
+                        symbol.as_deref().map_or(Value::Null, Value::Text),
+                        Value::Text(text),
+                        Value::Text(reason),
                     ]
                 })
                 .collect();
@@ -323,9 +329,13 @@ fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// At most so many characters of what came from outside.
-fn clip(text: &str, max: usize) -> &str {
-    text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
+/// At most so many characters of what came from outside. A NUL, which PostgreSQL's texts cannot hold, is shown as what it is: something that is not text.
+fn clip(text: &str, max: usize) -> Cow<'_, str> {
+    let text = text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text);
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text.into(),
+    }
 }
 
 impl ImportRecord {

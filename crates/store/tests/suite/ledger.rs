@@ -223,6 +223,16 @@ fn long_texts_from_outside_are_cut() {
     );
 }
 
+#[test]
+fn a_row_with_a_nul_in_it_can_be_kept() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let id = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    batch.add_quarantine(&[QuarantineRow { text: "7\0,1".to_owned(), ..row(id, 1, None) }]).unwrap();
+    assert_eq!(cut(&batch).text, "7\u{fffd},1");
+}
+
 fn cut(batch: &Batch<'_>) -> QuarantineRow {
     batch.quarantine(QuarantineOf::All, 1).unwrap().remove(0).row
 }

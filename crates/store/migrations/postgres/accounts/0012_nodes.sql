@@ -86,6 +86,8 @@ create table seat (
 );
 create index seat_account on seat (account_id);
 create index seat_node on seat (node);
+-- For a node that looks once a second whether others have ended connections of its own.
+create index seat_ending on seat (node) where ending is not null;
 
 -- Which gateway a client uses, for those that do not say so when they reconnect, at whatever node.
 create table session (

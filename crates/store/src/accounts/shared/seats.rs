@@ -1,5 +1,6 @@
 //! Connections of accounts over all nodes, each with a seat of its own. Those of a node that is gone count no more as soon as it is missed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use market::Timestamp;
@@ -93,14 +94,11 @@ impl Shared {
     pub fn sit(&self, request: &SeatRequest<'_>) -> Result<SeatOutcome, StoreError> {
         let SeatRequest { seat, limit, present, password } = *request;
         let node = self.node()?;
-        let db = self.durable();
         // Those that have ended here and are still on their way out.
-        let left = self.left.take();
+        self.write_left()?;
+        let db = self.durable();
         db.begin_write()?;
         let seated = (|| {
-            for id in &left {
-                db.run(sql::REMOVE, [*id])?;
-            }
             db.first(sql::LOCK_ACCOUNT, [seat.account.0], |_| Ok(()))?;
             let live = db.all(sql::OF_ACCOUNT, [seat.account.0], |row| read(row, node.0))?;
             let is_present = |row: &SeatRow| present == Some(row.id);
@@ -119,36 +117,31 @@ impl Shared {
             {
                 return Ok(SeatOutcome::PasswordUsed);
             }
-            for row in silent.iter().filter(|_| is_crowded) {
-                db.run(sql::END, (row.id, SeatEnding::Silent.as_str()))?;
+            // By number; `None` where the seat is free at once, because this node closes the connection.
+            let mut ends: BTreeMap<i64, Option<SeatEnding>> = BTreeMap::new();
+            if is_crowded {
+                ends.extend(silent.iter().map(|row| (row.id, Some(SeatEnding::Silent))));
             }
-            let mut superseded = Vec::new();
-            for row in go {
-                if row.is_here {
-                    db.run(sql::REMOVE, [row.id])?;
-                    superseded.extend((!is_present(row)).then_some(row.id));
-                } else {
-                    db.run(sql::END, (row.id, SeatEnding::Superseded.as_str()))?;
-                }
-            }
+            ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SeatEnding::Superseded))));
             // Signed in before as another account: that seat is free now.
-            if let Some(present) = present.filter(|id| !live.iter().any(|row| row.id == *id)) {
-                db.run(sql::REMOVE, [present])?;
+            ends.extend(present.map(|id| (id, None)));
+            for (id, ending) in ends {
+                match ending {
+                    Some(ending) => db.run(sql::END, (id, ending.as_str()))?,
+                    None => db.run(sql::REMOVE, [id])?,
+                };
             }
             let NewSeat { account, lineage, door, address, since } = seat;
             let values = (account.0, node.0, lineage, door, address, since.0);
             let id = db.one(sql::ADD, values, |row| row.get(0))?;
+            let superseded =
+                go.iter().filter(|row| row.is_here && !is_present(row)).map(|row| row.id).collect();
             Ok(SeatOutcome::Seated { id, online: count(stay).saturating_add(1), superseded })
         })();
-        let ended = match &seated {
-            Ok(SeatOutcome::Seated { .. }) => db.commit(),
-            // What was given up before stays given up; it is tried again.
-            Ok(_) | Err(_) => db.rollback(),
-        };
-        if !matches!((&seated, &ended), (Ok(SeatOutcome::Seated { .. }), Ok(()))) {
-            self.left.put_back(left);
+        match &seated {
+            Ok(SeatOutcome::Seated { .. }) => db.commit()?,
+            Ok(_) | Err(_) => db.rollback()?,
         }
-        ended?;
         seated
     }
 
@@ -158,22 +151,15 @@ impl Shared {
         Shared::write_left_aside(self);
     }
 
-    /// Writes what is to be given up.
+    /// Writes what is to be given up. If others are at it, it waits for them at the rows: whoever counts seats afterwards counts none of these.
     pub fn write_left(&self) -> Result<(), StoreError> {
-        let left = self.left.take();
+        let left = self.left.waiting();
         if left.is_empty() {
             return Ok(());
         }
-        let written = within(&self.durable(), |db| {
-            for id in &left {
-                db.run(sql::REMOVE, [*id])?;
-            }
-            Ok(())
-        });
-        if written.is_err() {
-            self.left.put_back(left);
-        }
-        written
+        within(&self.durable(), |db| left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop)))?;
+        self.left.written(&left);
+        Ok(())
     }
 
     /// Connections of an account.
@@ -234,7 +220,7 @@ impl Shared {
         let writer = shared.clone();
         let work = move || {
             // What cannot be written now is written with the next beat.
-            while !writer.left.end_writing_if(<[i64]>::is_empty) {
+            while !writer.left.end_writing_if(BTreeSet::is_empty) {
                 if writer.write_left().is_err() {
                     writer.left.end_writing_if(|_| true);
                     return;
@@ -273,24 +259,25 @@ pub(super) struct Left(std::sync::Mutex<Leaving>);
 
 #[derive(Debug, Default)]
 struct Leaving {
-    ids: Vec<i64>,
+    /// Also those that are being written. By number, the order in which everybody goes through rows.
+    ids: BTreeSet<i64>,
     is_writing: bool,
 }
 
 impl Left {
     fn add(&self, id: i64) {
-        self.lock().ids.push(id);
+        self.lock().ids.insert(id);
     }
 
-    /// In the order of their numbers, in which everybody goes through rows.
-    fn take(&self) -> Vec<i64> {
-        let mut ids = std::mem::take(&mut self.lock().ids);
-        ids.sort_unstable();
-        ids
+    fn waiting(&self) -> Vec<i64> {
+        self.lock().ids.iter().copied().collect()
     }
 
-    fn put_back(&self, ids: Vec<i64>) {
-        self.lock().ids.extend(ids);
+    fn written(&self, ids: &[i64]) {
+        let mut leaving = self.lock();
+        ids.iter().for_each(|id| {
+            leaving.ids.remove(id);
+        });
     }
 
     /// Whether it is this caller's turn to have them written.
@@ -299,7 +286,7 @@ impl Left {
     }
 
     /// Ends the turn unless there is more to write. Whether it has ended.
-    fn end_writing_if(&self, is_over: impl FnOnce(&[i64]) -> bool) -> bool {
+    fn end_writing_if(&self, is_over: impl FnOnce(&BTreeSet<i64>) -> bool) -> bool {
         let mut leaving = self.lock();
         let ends = is_over(&leaving.ids);
         leaving.is_writing &= !ends;
@@ -319,16 +306,18 @@ mod tests {
     #[test]
     fn seats_are_written_by_one_thread_and_none_is_forgotten() {
         let left = Left::default();
-        left.add(1);
         left.add(2);
+        left.add(1);
         assert!(left.begin_writing());
         assert!(!left.begin_writing(), "one at a time");
-        let ids = left.take();
+        let ids = left.waiting();
+        assert_eq!(ids, [1, 2]);
         left.add(3);
-        left.put_back(ids);
-        assert!(!left.end_writing_if(<[i64]>::is_empty), "there is more to write");
-        assert_eq!(left.take(), [1, 2, 3]);
-        assert!(left.end_writing_if(<[i64]>::is_empty));
+        assert_eq!(left.waiting(), [1, 2, 3], "until they are written");
+        left.written(&ids);
+        assert!(!left.end_writing_if(BTreeSet::is_empty), "there is more to write");
+        left.written(&[3]);
+        assert!(left.end_writing_if(BTreeSet::is_empty));
         assert!(left.begin_writing());
     }
 
