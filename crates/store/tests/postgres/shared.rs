@@ -160,6 +160,46 @@ fn what_a_server_has_forgotten_is_brought_back_once_by_every_node() {
 }
 
 #[test]
+fn many_accounts_are_brought_back_and_none_is_cut_short_by_a_stricter_rule() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    let back = |account: i64, requests, times_us: &[i64]| TimedRequests {
+        account: AccountId(account),
+        requests,
+        times_us: times_us.to_vec(),
+    };
+    let all: Vec<TimedRequests> = (1..=250).map(|account| back(account, 60, &[account, 7_000])).collect();
+    node.shared().bring_back(&all).unwrap();
+    node.shared().bring_back(&all).unwrap();
+    let of = |account| node.shared().rate_times(AccountId(account)).unwrap().times_us;
+    assert!((1..=250).all(|account| of(account) == [7_000, account]));
+    node.shared().bring_back(&[back(1, 1, &[8_000])]).unwrap();
+    assert_eq!(of(1), [8_000, 7_000]);
+}
+
+/// A commit that waits for a standby that is gone would keep a node from coming back.
+#[test]
+fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    let ann = add(&node.accounts, "ann").unwrap();
+    home.damage(
+        "accounts",
+        "create function waits() returns trigger language plpgsql as $$ begin \
+           if current_setting('synchronous_commit') <> 'off' then raise exception 'this would wait'; end if; \
+           return new; end $$; \
+         create trigger waits before insert or update on rate_window for each row execute function waits(); \
+         create trigger waits before insert or update on seat for each row execute function waits(); \
+         create trigger waits before insert or update on node for each row execute function waits()",
+    );
+    node.shared().beat("node 1", "second").unwrap();
+    node.shared().bring_back(&[TimedRequests { account: ann, requests: 60, times_us: vec![5] }]).unwrap();
+    node.shared().keep_seats(&[(1 << 62, seat(ann, 9))]).unwrap();
+    assert_eq!(node.shared().rate_times(ann).unwrap().times_us, [5]);
+    assert_eq!(node.shared().online(ann).unwrap(), 1);
+}
+
+#[test]
 fn calls_of_the_general_rule_are_counted_over_all_nodes() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
@@ -170,6 +210,22 @@ fn calls_of_the_general_rule_are_counted_over_all_nodes() {
     let wait = take(1).unwrap_err();
     assert!(wait > Duration::from_secs(5) && wait <= each, "{wait:?}");
     assert!(take(0).is_err(), "what was refused has not been counted, nor is there more elsewhere");
+}
+
+#[test]
+fn a_clock_that_has_gone_back_keeps_nobody_from_calling() {
+    let home = Home::new();
+    let node = Node::join(&home, 1);
+    let ann = add(&node.accounts, "ann").unwrap();
+    let (each, room) = (Duration::from_secs(10), Duration::from_secs(20));
+    let take = || node.shared().take_call(ann, each, room).unwrap();
+    assert_eq!((take(), take()), (Ok(()), Ok(())));
+    assert!(take().is_err());
+    // As on a server whose clock is an hour behind the one before.
+    home.damage("accounts", "update call_bucket set full_us = full_us + 3600000000");
+    assert_eq!(take(), Ok(()));
+    let wait = take().expect_err("it is used up, by the clock of now");
+    assert!(wait <= each, "{wait:?}");
 }
 
 #[test]

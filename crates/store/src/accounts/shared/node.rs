@@ -39,6 +39,8 @@ pub struct Beat {
     pub nodes: u32,
     /// Nodes that have not brought back yet what they admitted last: see `rates.rs`.
     pub unsettled: u32,
+    /// The database's time.
+    pub now_us: i64,
     /// It was not known any more: then its connections have to be kept again.
     pub has_joined: bool,
     /// Connections that others have ended, for this node to close.
@@ -64,12 +66,13 @@ impl Shared {
         if !is_known {
             db.run(sql::JOIN, (node.0, name, incarnation))?;
         }
-        let (nodes, unsettled): (i64, i64) =
-            db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (nodes, unsettled, now_us): (i64, i64, i64) =
+            db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let small = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
         let ended = self.take_ended()?;
         self.write_left()?;
-        Ok(Beat { nodes: small(nodes).max(1), unsettled: small(unsettled), has_joined: !is_known, ended })
+        let (nodes, unsettled) = (small(nodes).max(1), small(unsettled));
+        Ok(Beat { nodes, unsettled, now_us, has_joined: !is_known, ended })
     }
 
     /// The server of the database, in a word: another one may lack what was committed last without waiting for the disk. Where a database

@@ -23,12 +23,13 @@ pub(super) const LEAVE: Sql = Sql::new("take this node away", "delete from node 
 
 pub(super) const LEAVE_SEATS: Sql = Sql::new("give connections up", "delete from seat where node = $1");
 
-/// Nodes that are there, and of those the ones that have not brought back what they admitted.
+/// Nodes that are there, of those the ones that have not brought back what they admitted, and what time it is.
 pub(super) const COUNT: Sql = Sql::new(
     "count nodes",
     concat!(
-        "select count(*), coalesce(sum(case when incarnation <> $1 then 1 else 0 end), 0)::bigint from node ",
-        "where seen_us > ",
+        "select count(*), coalesce(sum(case when incarnation <> $1 then 1 else 0 end), 0)::bigint, ",
+        now_us!(),
+        " from node where seen_us > ",
         now_us!(),
         " - 15000000"
     ),

@@ -4,16 +4,20 @@
 //! then its own time is put in front. One `UPDATE` by the primary key decides that, and its row lock puts nodes in order.
 //!
 //! **After a crash of the database's server** the last moments may be missing, since commits are not waited for. Every node knows what it admitted itself,
-//! so it brings that back before it asks the server anew for anything ([`Shared::bring_back`]). Which server it was told, and which one it talks to now, shows in [`Shared::incarnation`]:
-//! another start or another timeline is another one. A cut connection alone loses nothing, and the incarnation stays the same.
+//! and brings that back ([`Shared::bring_back`]): what is there already is not counted twice. Another start of the server or another timeline shows in [`Shared::incarnation`]; then nodes wait
+//! for each other before they ask it. But when one of PostgreSQL's processes is killed, its parent throws away what was in memory and begins anew, and neither its start nor its timeline
+//! changes. All connections end with it; so whenever one was made anew ([`Shared::connections_made`]), what was admitted is brought back, whichever server it is.
 
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, rates_sql as sql, read_times, within, write_times};
+use crate::engine::Db;
 use crate::{AccountId, StoreError};
 
 /// How often a decision begins anew because another node has just removed or begun the row.
 const TRIES_MAX: u32 = 4;
+/// Accounts whose requests are brought back in one transaction: it holds their rows for a moment.
+const BACK_TOGETHER: usize = 100;
 /// Accounts that are looked through for old requests in one statement.
 const SWEEP_ACCOUNTS: i64 = 10_000;
 
@@ -141,7 +145,7 @@ impl Shared {
             if db.run(sql::CALL, (account.0, each_us, room_us))? > 0 {
                 return Ok(Ok(()));
             }
-            let full_in: Option<i64> = db.first(sql::BUCKET, [account.0], |row| row.get(0))?;
+            let full_in: Option<i64> = db.first(sql::BUCKET, (account.0, room_us), |row| row.get(0))?;
             match full_in.map(|full_in| full_in.saturating_add(each_us).saturating_sub(room_us)) {
                 Some(wait) if wait > 0 => return Ok(Err(duration(wait))),
                 Some(_) => {}
@@ -153,18 +157,14 @@ impl Shared {
     }
 
     /// Brings back what this node has admitted and the database's server may have lost. What is there already is not counted twice.
+    ///
+    /// It waits for no disk, nor for a standby: a node that has found its database again would not come back while one is gone. If this is lost by a crash, too, that is found as the one
+    /// before was. Accounts have to be in the order of their numbers, so that nodes that bring back at once wait for each other and never in a circle.
     pub fn bring_back(&self, admitted: &[TimedRequests]) -> Result<(), StoreError> {
-        let db = self.durable();
-        for TimedRequests { account, requests, times_us } in admitted {
-            within(&db, |db| {
-                db.run(sql::BEGIN, [account.0])?;
-                let known = db.first(sql::LOCKED, [account.0], |row| read_times(row.bytes(0)?))?;
-                let all = merged(&known.unwrap_or_default(), times_us, *requests);
-                db.run(sql::SET, (account.0, write_times(&all)))?;
-                Ok(())
-            })?;
-        }
-        Ok(())
+        let db = self.quick();
+        admitted.chunks(BACK_TOGETHER).try_for_each(|together| {
+            within(&db, |db| together.iter().try_for_each(|requests| bring_back_one(db, requests)))
+        })
     }
 
     /// Forgets requests that are older than any rule looks back, of some accounts after one. The next account to begin with; `None` after
@@ -179,9 +179,28 @@ impl Shared {
     }
 }
 
+fn bring_back_one(db: &Db, admitted: &TimedRequests) -> Result<(), StoreError> {
+    let TimedRequests { account, requests, times_us } = admitted;
+    let with_own = |known: &[i64]| {
+        let most = known.len().max(*requests as usize);
+        Some(merged(known, times_us, most)).filter(|all| all != known)
+    };
+    // Mostly nothing was lost: then nobody waits for the row.
+    let known = db.first(sql::WINDOW, [account.0], |row| read_times(row.bytes(0)?))?;
+    if known.is_some_and(|known| with_own(&known).is_none()) {
+        return Ok(());
+    }
+    db.run(sql::BEGIN, [account.0])?;
+    let known = db.first(sql::LOCKED, [account.0], |row| read_times(row.bytes(0)?))?;
+    if let Some(all) = with_own(&known.unwrap_or_default()) {
+        db.run(sql::SET, (account.0, write_times(&all)))?;
+    }
+    Ok(())
+}
+
 /// Two lists of times as one, newest first, at most so many. A time that is in both is the same request; a request that counted as several has its
 /// time as often.
-fn merged(known: &[i64], own: &[i64], most: u32) -> Vec<i64> {
+fn merged(known: &[i64], own: &[i64], most: usize) -> Vec<i64> {
     let mut all = known.to_vec();
     let mut own = own.to_vec();
     own.sort_unstable();
@@ -191,7 +210,7 @@ fn merged(known: &[i64], own: &[i64], most: u32) -> Vec<i64> {
         all.extend(std::iter::repeat_n(*time, same.len().saturating_sub(there)));
     }
     all.sort_unstable_by(|one, other| other.cmp(one));
-    all.truncate(most as usize);
+    all.truncate(most);
     all
 }
 

@@ -54,22 +54,30 @@ pub(super) const SET: Sql =
     Sql::new("bring requests back", "update rate_window set times = $2 where account_id = $1");
 
 /// A token bucket: `$2` is what one call takes, `$3` what the bucket holds, in the time that it refills in.
+///
+/// No call leaves a bucket that is full later than `$3` from now. One that is was written by a clock that has gone back since, as that of a
+/// standby that was promoted may: it is taken for one that is just used up, and this call passes.
 pub(super) const CALL: Sql = Sql::new(
     "count a call",
     concat!(
-        "update call_bucket set full_us = greatest(full_us, ",
+        "update call_bucket set full_us = least(greatest(full_us, ",
         now_us!(),
-        ") + $2 where account_id = $1 and greatest(full_us, ",
+        ") + $2, ",
+        now_us!(),
+        " + $3) where account_id = $1 and (greatest(full_us, ",
         now_us!(),
         ") + $2 <= ",
         now_us!(),
-        " + $3"
+        " + $3 or full_us > ",
+        now_us!(),
+        " + $3)"
     ),
 );
 
+/// In how long it is full: never longer than it takes to fill, `$2`, whatever the clock was.
 pub(super) const BUCKET: Sql = Sql::new(
     "look at the calls of an account",
-    concat!("select full_us - ", now_us!(), " from call_bucket where account_id = $1"),
+    concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
 );
 
 pub(super) const BEGIN_CALLS: Sql = Sql::new(

@@ -202,10 +202,11 @@ impl Shared {
             .all(sql::TAKE_ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
     }
 
-    /// Keeps connections that this node has and the database may have forgotten.
+    /// Keeps connections that this node has and the database may have forgotten. It waits for no disk, nor for a standby: a node that has found
+    /// its database again would not come back while one is gone.
     pub(super) fn sit_again(&self, seats: &[(i64, NewSeat)]) -> Result<(), StoreError> {
         let node = self.node()?;
-        within(&self.durable(), |db| {
+        within(&self.quick(), |db| {
             for (id, NewSeat { account, lineage, door, address, since }) in seats {
                 db.run(sql::ADD_AGAIN, (*id, account.0, node.0, lineage, door, address, since.0))?;
             }
