@@ -49,7 +49,7 @@ pub struct Access {
     pub(crate) shared_rates: SharedRates,
     /// Whether the database is there.
     pub(crate) reach: Reach,
-    /// The server of the database that knows what this node has admitted.
+    /// The server of the database that was there at the last look, which one thread takes at a time.
     pub(crate) settled: Mutex<Option<String>>,
     /// The connections that had been made to the database when that was looked at.
     pub(crate) settled_at: AtomicU64,

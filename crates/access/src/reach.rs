@@ -5,18 +5,21 @@
 //! for a server that is not there.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a node goes on by itself when the database is away, unless it is told otherwise.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
+/// How long rates are shares at least after the database was found again. Nodes look for it each second, so by then every one that can reach
+/// it has brought back what it admitted by itself.
+const SETTLES: Duration = Duration::from_secs(3);
 
 /// How a node stands with its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// It is there, or is a file.
     Yes,
-    /// It is there again; other nodes have not brought back yet what they admitted, so rates are shares.
+    /// It is there again; other nodes may not have brought back yet what they admitted, so rates are shares.
     Settling,
     /// It is away since so long, and this node goes on with what it knows.
     Away(Duration),
@@ -50,8 +53,22 @@ pub(crate) struct Reach {
     is_settling: AtomicBool,
     /// Nodes that were there when it was last looked.
     nodes: AtomicU32,
-    /// Since when it is away, in uptime; `None` until somebody has looked at the clock.
-    since: Mutex<Option<Duration>>,
+    since: Mutex<Since>,
+}
+
+/// In uptime.
+#[derive(Debug, Default)]
+struct Since {
+    /// When it was found to be away; `None` until somebody has looked at the clock.
+    away: Option<Duration>,
+    /// When it was found again, or found to be another server; `None` if that is long ago.
+    found: Option<Duration>,
+}
+
+impl Since {
+    fn is_fresh(&self, uptime: Duration) -> bool {
+        self.found.is_some_and(|found| uptime.saturating_sub(found) < SETTLES)
+    }
 }
 
 impl Default for Reach {
@@ -87,13 +104,15 @@ impl Reach {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Whether rates are decided by the database.
+    /// Whether rates are shares although the database is there.
     pub(crate) fn is_settling(&self) -> bool {
         self.is_settling.load(Ordering::Acquire)
     }
 
     /// It is another server than before: rates are shares until all nodes have brought back what they admitted.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn settle(&self, uptime: Duration) {
+        let mut since = self.lock();
+        since.found = Some(uptime);
         self.is_settling.store(true, Ordering::Release);
     }
 
@@ -107,17 +126,29 @@ impl Reach {
         if !self.is_away() {
             return;
         }
-        let since = *self.lock().get_or_insert(uptime);
+        let since = *self.lock().away.get_or_insert(uptime);
         if uptime.saturating_sub(since) >= self.grace {
             self.is_lost.store(true, Ordering::Release);
         }
     }
 
-    /// It is there, with so many nodes. `settling` if some of them have not brought back what they admitted.
-    pub(crate) fn find(&self, nodes: u32, settling: bool) {
-        self.nodes.store(nodes.max(1), Ordering::Release);
-        self.is_settling.store(settling, Ordering::Release);
-        *self.lock() = None;
+    /// Whether rates would still be shares if it was found now, with some nodes that have not brought back what they admitted or none.
+    pub(crate) fn settles_on(&self, has_unsettled: bool, uptime: Duration) -> bool {
+        has_unsettled || self.is_away() || self.lock().is_fresh(uptime)
+    }
+
+    /// It is there, with so many nodes. `has_unsettled` if some of them have not brought back what they admitted.
+    pub(crate) fn find(&self, nodes: u32, has_unsettled: bool, uptime: Duration) {
+        let mut since = self.lock();
+        if self.is_away() {
+            since.found = Some(uptime);
+        }
+        let settles_on = has_unsettled || since.is_fresh(uptime);
+        // Others that were away as well are not counted until they have found it, and have their share all the same.
+        let least = if settles_on { self.nodes() } else { 1 };
+        self.nodes.store(nodes.max(least), Ordering::Release);
+        self.is_settling.store(settles_on, Ordering::Release);
+        since.away = None;
         self.is_lost.store(false, Ordering::Release);
         self.is_away.store(false, Ordering::Release);
     }
@@ -135,11 +166,11 @@ impl Reach {
         if !self.is_away() {
             return if self.is_settling() { Reached::Settling } else { Reached::Yes };
         }
-        let since = self.lock().map_or(Duration::ZERO, |since| uptime.saturating_sub(since));
+        let since = self.lock().away.map_or(Duration::ZERO, |since| uptime.saturating_sub(since));
         if self.is_lost() { Reached::Lost(since) } else { Reached::Away(since) }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Duration>> {
+    fn lock(&self) -> MutexGuard<'_, Since> {
         self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,7 +186,7 @@ mod tests {
         let mut reach = Reach::default();
         reach.set_grace(S(60));
         assert_eq!(reach.state(S(100)), Reached::Yes);
-        reach.find(3, false);
+        reach.find(3, false, S(100));
         reach.pass_time(S(110));
         assert_eq!(reach.state(S(110)), Reached::Yes, "time alone means nothing");
         reach.lose();
@@ -166,12 +197,39 @@ mod tests {
         assert_eq!((reach.share(60), reach.share(2)), (20, 1));
         reach.pass_time(S(180));
         assert_eq!(reach.state(S(180)), Reached::Lost(S(60)));
-        reach.find(2, true);
+        reach.find(2, true, S(181));
         assert_eq!(reach.state(S(181)), Reached::Settling);
-        reach.find(2, false);
-        assert_eq!(reach.state(S(182)), Reached::Yes);
+        reach.find(2, true, S(184));
+        assert_eq!(reach.state(S(184)), Reached::Settling, "others have not settled");
+        reach.find(2, false, S(185));
+        assert_eq!(reach.state(S(185)), Reached::Yes);
         reach.lose();
         reach.pass_time(S(200));
         assert_eq!(reach.state(S(201)), Reached::Away(S(1)), "it is counted anew");
+    }
+
+    #[test]
+    fn rates_are_shares_for_three_seconds_after_it_was_found_again() {
+        let reach = Reach::default();
+        reach.find(2, false, S(10));
+        assert_eq!(reach.state(S(10)), Reached::Yes, "it was never away");
+        reach.lose();
+        assert!(reach.settles_on(false, S(60)));
+        // The row of the other node is too old to count after so long; it comes back in a moment.
+        reach.find(1, false, S(60));
+        assert_eq!((reach.state(S(60)), reach.share(60)), (Reached::Settling, 30));
+        reach.find(3, false, S(61));
+        assert_eq!(reach.share(60), 20, "more are there");
+        reach.find(2, false, S(62));
+        assert_eq!((reach.state(S(62)), reach.share(60)), (Reached::Settling, 20));
+        assert!(!reach.settles_on(false, S(63)) && reach.settles_on(true, S(63)));
+        reach.find(2, false, S(63));
+        assert_eq!((reach.state(S(63)), reach.share(60)), (Reached::Yes, 30));
+        // Another server has taken its place.
+        reach.settle(S(70));
+        reach.find(1, false, S(71));
+        assert_eq!((reach.state(S(71)), reach.share(60)), (Reached::Settling, 30));
+        reach.find(1, false, S(73));
+        assert_eq!((reach.state(S(73)), reach.share(60)), (Reached::Yes, 60), "it is gone");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
@@ -100,24 +100,35 @@ impl Access {
         };
         let RateLimit { requests, within } = limit;
         let ask = RateAsk { requests, within, calls };
-        // What cannot be asked is met again below.
-        self.look_for_another_server(shared, uptime).ok();
         let by_share = || self.shared_rates.pass_share(id, &ask, self.reach.share(requests), uptime);
+        let made = shared.connections_made();
+        self.look_for_another_server(shared, uptime);
         if self.goes_on_alone()? || self.reach.is_settling() {
             return Ok(by_share());
         }
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
             return Ok(Err(wait));
         }
-        match shared.take_rate(id, &ask) {
-            Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
+        let decision = match shared.take_rate(id, &ask) {
+            Ok(decision) => decision,
             // Whether an answer that was lost has counted is not known; it is decided anew by the share.
             Err(error) if error.is_away() => {
                 self.reach.lose();
-                Ok(by_share())
+                return Ok(by_share());
             }
-            Err(error) => Err(error.into()),
+            Err(error) => return Err(error.into()),
+        };
+        // The connection may have been made for this very question, and to another server. That one has counted it, which does no harm.
+        self.look_for_another_server(shared, uptime);
+        if self.reach.is_away() || self.reach.is_settling() {
+            return Ok(by_share());
         }
+        let passed = self.shared_rates.decided(id, &ask, decision, uptime);
+        if shared.connections_made() != made {
+            // Whoever noticed that may have done so before this request was written down here.
+            self.shared_rates.owe(id);
+        }
+        Ok(passed)
     }
 
     /// What the rate of an account leaves it: how many requests, and how long until there are more.
@@ -224,57 +235,84 @@ impl Access {
     ) -> Result<Vec<(ConnectionId, SeatEnding)>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
         self.reach.pass_time(uptime);
-        let beat = self.settle_rates(shared, uptime).and_then(|incarnation| {
+        let beat = self.look_at_server(shared, uptime).and_then(|incarnation| {
+            self.bring_back(shared, uptime)?;
             let beat = shared.beat(name, &incarnation)?;
+            self.shared_rates.set_clock(beat.now_us, uptime);
             if beat.has_joined || self.reach.is_away() {
                 shared.keep_seats(&self.registry.seats())?;
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.seat(), *is_silent)).collect();
             shared.set_silent(&silent)?;
+            if self.reach.is_settling() && !self.reach.settles_on(beat.unsettled > 0, uptime) {
+                // What was admitted by share since the beginning of this beat. The database decides in a moment.
+                self.bring_back(shared, uptime)?;
+            }
             Ok(beat)
         });
         let beat = beat.inspect_err(|error| {
             self.note_away(error);
             self.reach.pass_time(uptime);
         })?;
-        let is_settling = beat.unsettled > 0;
-        if self.reach.is_settling() && !is_settling {
+        let was_settling = self.reach.is_settling();
+        self.reach.find(beat.nodes, beat.unsettled > 0, uptime);
+        if was_settling && !self.reach.is_settling() {
             // What others have brought back changes what was refused.
             self.shared_rates.forget_refusals();
         }
-        self.reach.find(beat.nodes, is_settling);
         Ok(beat.ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why)).collect())
     }
 
-    /// Looks, when a connection was made anew, whether it is still the same server.
-    fn look_for_another_server(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
+    /// Looks, when a connection was made anew, whether it is still the same server. One looks, and whoever comes meanwhile waits for the answer: no longer than a statement may take.
+    fn look_for_another_server(&self, shared: &Shared, uptime: Duration) {
+        let is_known =
+            || self.reach.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
+        if is_known() {
+            return;
+        }
+        let mut settled = self.settled();
+        if !is_known()
+            && let Err(error) = self.look_again(shared, &mut settled, uptime)
+        {
+            // What else it may be is met again by the request itself.
+            self.note_away(&error);
+        }
+    }
+
+    /// Which server it is.
+    fn look_at_server(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
+        self.look_again(shared, &mut self.settled(), uptime)
+    }
+
+    /// Looks which server it is. Where it may lack what this node has admitted, because it is another one or because connections to it have ended, all of that is owed to
+    /// it from now on. Other nodes owe theirs to another server, too: first of all rates are shares, and the beats say when all have brought it back.
+    fn look_again(
+        &self,
+        shared: &Shared,
+        settled: &mut Option<String>,
+        uptime: Duration,
+    ) -> Result<String, StoreError> {
+        // Those that are made while it is asked are looked at once more.
         let made = shared.connections_made();
-        if self.reach.is_away() || self.settled_at.load(Ordering::Acquire) == made {
-            return Ok(());
-        }
-        let before = self.settled_on();
-        let now = self.settle_rates(shared, uptime)?;
-        if before.is_some_and(|before| before != now) {
-            // Other nodes have to bring back theirs, too; the next beat says whether they have.
-            self.reach.settle();
-        }
-        self.settled_at.store(made, Ordering::Release);
-        Ok(())
-    }
-
-    fn settled_on(&self) -> Option<String> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Brings back what this node has admitted, where the database may not know of it: after it was away, and when another server has taken its place.
-    fn settle_rates(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
         let incarnation = shared.incarnation()?;
-        let is_another = self.settled_on().is_some_and(|known| known != incarnation);
-        if is_another || self.reach.is_away() {
-            shared.bring_back(&self.shared_rates.own(uptime))?;
+        if settled.as_ref().is_some_and(|known| *known != incarnation) {
+            self.reach.settle(uptime);
+            self.shared_rates.owe_all();
+        } else if self.settled_at.load(Ordering::Acquire) != shared.connections_made() {
+            self.shared_rates.owe_all();
         }
-        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = Some(incarnation.clone());
+        *settled = Some(incarnation.clone());
+        self.settled_at.store(made, Ordering::Release);
         Ok(incarnation)
+    }
+
+    fn settled(&self) -> MutexGuard<'_, Option<String>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings back what this node has admitted and the database may lack.
+    fn bring_back(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
+        self.shared_rates.bring_back(uptime, |owed| shared.bring_back(owed))
     }
 
     /// Takes this node away from the others: it stops.

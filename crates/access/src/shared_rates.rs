@@ -2,8 +2,11 @@
 //!
 //! Who was refused is refused here until the wait is over, without asking again: times only get newer, so nothing becomes free sooner. What this
 //! node has admitted itself is remembered as long as it counts: for its share while the database is away, and to be brought back when it is there again.
+//!
+//! What the database may not have is *owed* to it: what was admitted here by share, and everything when a connection had to be made anew, since the server may have
+//! lost its last moments. It is brought back by the next beat; until then it counts beside what the database says.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +23,10 @@ pub(crate) struct SharedRates {
 #[derive(Debug, Default)]
 struct Known {
     accounts: HashMap<AccountId, KnownWindow>,
+    /// Of which accounts the database may lack something. In the order of their numbers, in which they are brought back.
+    owed: BTreeSet<AccountId>,
+    /// Those of them that are being brought back.
+    on_the_way: BTreeSet<AccountId>,
     /// A time of the database, and the uptime at which it was that.
     clock: Option<(i64, Duration)>,
     sweep_at: usize,
@@ -57,7 +64,15 @@ impl SharedRates {
         match decision {
             RateDecision::Admitted(times) => {
                 known.clock = Some((times.now_us, uptime));
+                let is_owed = known.owed.contains(&id) || known.on_the_way.contains(&id);
                 let window = known.window(id, ask, uptime);
+                let wait = if is_owed { window.wait_beside(&times, ask) } else { Duration::ZERO };
+                if !wait.is_zero() {
+                    // The database has counted it, for want of what it lacks. That is one too many for a window, never one too few.
+                    window.refused = Some((uptime + wait, ask.calls));
+                    window.last = Some((times, uptime));
+                    return Err(wait);
+                }
                 let own = (uptime, times.now_us);
                 window.own.extend(std::iter::repeat_n(own, ask.calls as usize));
                 window.refused = None;
@@ -74,7 +89,8 @@ impl SharedRates {
         }
     }
 
-    /// Decides by itself: at most `share` of what this node admits, in any window.
+    /// Decides by itself: at most `share` of what this node admits, in any window, and never more than the rule has beside what the database
+    /// said last of all nodes, as long as any of it counts.
     pub(crate) fn pass_share(
         &self,
         id: AccountId,
@@ -91,7 +107,15 @@ impl SharedRates {
             let leaves = window.own.get(above - 1).map_or(uptime, |(at, _)| *at) + ask.within;
             return Err(leaves.saturating_sub(uptime));
         }
-        window.own.extend(std::iter::repeat_n((uptime, now_us), ask.calls as usize));
+        let wait = window.wait_after_last(ask, uptime);
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        // A time of its own: by its time a request is told from others when it is brought back.
+        let newest = window.own.back().map_or(0, |(_, at_us)| *at_us);
+        let at_us = if now_us > 0 { now_us.max(newest.saturating_add(1)) } else { 0 };
+        window.own.extend(std::iter::repeat_n((uptime, at_us), ask.calls as usize));
+        known.owed.insert(id);
         Ok(())
     }
 
@@ -107,24 +131,43 @@ impl SharedRates {
         let known = self.lock();
         let window = known.accounts.get(&id).filter(|window| window.rule == rule(ask))?;
         let (times, at) = window.last.as_ref().filter(|(_, at)| uptime.saturating_sub(*at) <= recent)?;
-        let passed = i64::try_from(uptime.saturating_sub(*at).as_micros()).unwrap_or(i64::MAX);
-        let now = RateTimes { now_us: times.now_us.saturating_add(passed), times_us: times.times_us.clone() };
+        let now = RateTimes { now_us: later(times.now_us, *at, uptime), times_us: times.times_us.clone() };
         Some((ask.requests.saturating_sub(now.count(ask.within)), now.until_more(ask.within)))
     }
 
-    /// Everything that this node has admitted and that still counts.
-    pub(crate) fn own(&self, uptime: Duration) -> Vec<TimedRequests> {
+    /// Has what the database may lack written to it, as far as it still counts. Nothing is written where nothing is owed. What cannot be written stays owed, and so does what comes
+    /// meanwhile.
+    pub(crate) fn bring_back<E>(
+        &self,
+        uptime: Duration,
+        write: impl FnOnce(&[TimedRequests]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let owed = self.lock().take_owed(uptime);
+        let written = if owed.is_empty() { Ok(()) } else { write(&owed) };
         let mut known = self.lock();
-        let own = known.accounts.iter_mut().filter_map(|(account, window)| {
-            window.forget(uptime);
-            // Without a time of the database there is none to bring back.
-            let times = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0);
-            let own = TimedRequests { account: *account, requests: window.rule.0, times_us: times.collect() };
-            (!window.own.is_empty()).then_some(own)
-        });
-        let mut all: Vec<TimedRequests> = own.collect();
-        all.sort_unstable_by_key(|one| one.account);
-        all
+        let on_the_way = std::mem::take(&mut known.on_the_way);
+        if written.is_err() {
+            known.owed.extend(on_the_way);
+        }
+        written
+    }
+
+    /// The database may lack something of an account.
+    pub(crate) fn owe(&self, id: AccountId) {
+        self.lock().owed.insert(id);
+    }
+
+    /// The database may lack something of all accounts.
+    pub(crate) fn owe_all(&self) {
+        let mut known = self.lock();
+        let Known { accounts, owed, .. } = &mut *known;
+        let admitted = accounts.iter().filter(|(_, window)| !window.own.is_empty());
+        owed.extend(admitted.map(|(account, _)| *account));
+    }
+
+    /// Takes in what time it is at the database.
+    pub(crate) fn set_clock(&self, now_us: i64, uptime: Duration) {
+        self.lock().clock = Some((now_us, uptime));
     }
 
     /// What was refused may be admitted by now: the windows have changed.
@@ -142,6 +185,7 @@ impl Known {
     fn window(&mut self, id: AccountId, ask: &RateAsk, uptime: Duration) -> &mut KnownWindow {
         if self.accounts.len() >= self.sweep_at.max(ACCOUNTS_SWEEP) && !self.accounts.contains_key(&id) {
             self.accounts.retain(|_, window| window.is_recent(uptime));
+            self.owed.retain(|account| self.accounts.contains_key(account));
             self.sweep_at = self.accounts.len().saturating_mul(2);
         }
         let new = || KnownWindow { rule: rule(ask), refused: None, own: VecDeque::new(), last: None };
@@ -153,11 +197,23 @@ impl Known {
         window
     }
 
+    fn take_owed(&mut self, uptime: Duration) -> Vec<TimedRequests> {
+        self.on_the_way = std::mem::take(&mut self.owed);
+        let owed = self.on_the_way.iter().filter_map(|account| {
+            let window = self.accounts.get_mut(account)?;
+            window.forget(uptime);
+            // Without a time of the database there is none to bring back.
+            let times = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0);
+            let times_us: Vec<i64> = times.collect();
+            let is_any = !times_us.is_empty();
+            is_any.then_some(TimedRequests { account: *account, requests: window.rule.0, times_us })
+        });
+        owed.collect()
+    }
+
     /// The database's time at an uptime, as far as it is known. Without one, nothing was ever decided there that could be brought back.
     fn at(&self, uptime: Duration) -> i64 {
-        let Some((at_us, at)) = self.clock else { return 0 };
-        let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
-        at_us.saturating_add(passed)
+        self.clock.map_or(0, |(at_us, at)| later(at_us, at, uptime))
     }
 }
 
@@ -169,10 +225,39 @@ impl KnownWindow {
         }
     }
 
+    /// How long a request waits that the database has just admitted with these times, when what was admitted here and is not among them counts, too.
+    fn wait_beside(&self, times: &RateTimes, ask: &RateAsk) -> Duration {
+        let before = times.times_us.get(ask.calls as usize..).unwrap_or_default();
+        self.wait_with(before, times.now_us, ask)
+    }
+
+    /// How long a request waits by what the database said last and what was admitted here since. Zero if it said nothing that still counts.
+    fn wait_after_last(&self, ask: &RateAsk, uptime: Duration) -> Duration {
+        let last = self.last.as_ref().filter(|(_, at)| uptime.saturating_sub(*at) < ask.within);
+        last.map_or(Duration::ZERO, |(times, at)| {
+            self.wait_with(&times.times_us, later(times.now_us, *at, uptime), ask)
+        })
+    }
+
+    /// How long a request waits by times, newest first, and what was admitted here and is not among them.
+    fn wait_with(&self, times_us: &[i64], now_us: i64, ask: &RateAsk) -> Duration {
+        let is_among = |at_us: &i64| times_us.binary_search_by(|time| at_us.cmp(time)).is_ok();
+        let lacking = self.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| !is_among(at_us));
+        let mut all: Vec<i64> = times_us.iter().copied().chain(lacking).collect();
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        RateTimes { now_us, times_us: all }.wait(ask)
+    }
+
     fn is_recent(&self, uptime: Duration) -> bool {
         let is_refused = self.refused.is_some_and(|(until, _)| until > uptime);
         is_refused || self.own.back().is_some_and(|(at, _)| *at + self.rule.1 > uptime)
     }
+}
+
+/// The time of the database at an uptime, if it was `at_us` at another.
+fn later(at_us: i64, at: Duration, uptime: Duration) -> i64 {
+    let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
+    at_us.saturating_add(passed)
 }
 
 fn rule(ask: &RateAsk) -> (u32, Duration) {
@@ -193,6 +278,22 @@ mod tests {
     fn times(now_s: i64, times_s: &[i64]) -> RateTimes {
         let us = |time: &i64| time * 1_000_000;
         RateTimes { now_us: us(&now_s), times_us: times_s.iter().map(us).collect() }
+    }
+
+    fn back(rates: &SharedRates, uptime: Duration) -> Vec<TimedRequests> {
+        let mut back = Vec::new();
+        let written = rates.bring_back(uptime, |owed| {
+            back.extend_from_slice(owed);
+            Ok::<_, ()>(())
+        });
+        written.unwrap();
+        back
+    }
+
+    /// What is brought back, in seconds of the database.
+    fn brought(rates: &SharedRates, uptime: Duration) -> Vec<(AccountId, Vec<i64>)> {
+        let seconds = |times: &[i64]| times.iter().map(|time| time / 1_000_000).collect();
+        back(rates, uptime).iter().map(|one| (one.account, seconds(&one.times_us))).collect()
     }
 
     #[test]
@@ -225,9 +326,84 @@ mod tests {
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(22)), Err(S(18)));
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(40)), Ok(()));
         // By the database's clock, which went on as this one did.
-        let own = rates.own(S(40));
-        assert_eq!(own.len(), 1);
-        assert_eq!(own[0].times_us, [1_001, 1_002, 1_010, 1_011, 1_030].map(|time| time * 1_000_000));
+        assert_eq!(brought(&rates, S(40)), [(ANN, vec![1_001, 1_002, 1_010, 1_011, 1_030])]);
+    }
+
+    #[test]
+    fn what_was_admitted_by_share_is_brought_back_once_and_nothing_else() {
+        let rates = SharedRates::default();
+        let bob = AccountId(2);
+        rates.set_clock(1_000_000_000, S(10));
+        for id in [bob, ANN] {
+            let admitted = RateDecision::Admitted(times(1_000, &[1_000]));
+            rates.decided(id, &ask(10, 1), admitted, S(10)).unwrap();
+        }
+        assert_eq!(brought(&rates, S(10)), [], "the database has decided that");
+        rates.pass_share(bob, &ask(10, 1), 5, S(11)).unwrap();
+        assert_eq!(brought(&rates, S(12)), [(bob, vec![1_000, 1_001])]);
+        assert_eq!(brought(&rates, S(12)), []);
+        // What comes while it is written, and what could not be written.
+        rates.pass_share(bob, &ask(10, 1), 5, S(13)).unwrap();
+        let meanwhile = rates.bring_back(S(13), |_| {
+            rates.pass_share(ANN, &ask(10, 1), 5, S(14)).unwrap();
+            Ok::<_, ()>(())
+        });
+        assert_eq!(meanwhile, Ok(()));
+        assert_eq!(rates.bring_back(S(15), |_| Err("away")), Err("away"));
+        assert_eq!(brought(&rates, S(15)), [(ANN, vec![1_000, 1_004])]);
+        // All of it, when the server may have lost its last moments, as far as it counts.
+        rates.owe_all();
+        assert_eq!(brought(&rates, S(40)), [(ANN, vec![1_004]), (bob, vec![1_001, 1_003])]);
+        rates.owe(ANN);
+        assert_eq!(brought(&rates, S(41)), [(ANN, vec![1_004])]);
+    }
+
+    #[test]
+    fn a_request_of_the_same_moment_has_a_time_of_its_own() {
+        let rates = SharedRates::default();
+        rates.set_clock(5, S(10));
+        (0..3).for_each(|_| rates.pass_share(ANN, &ask(10, 1), 5, S(10)).unwrap());
+        assert_eq!(back(&rates, S(10))[0].times_us, [5, 6, 7]);
+    }
+
+    #[test]
+    fn what_the_database_may_have_lost_counts_until_it_is_brought_back() {
+        let rates = SharedRates::default();
+        for second in 0..3 {
+            let admitted = RateDecision::Admitted(times(1_000 + second, &[1_000 + second]));
+            rates.decided(ANN, &ask(3, 1), admitted, S(10 + second.unsigned_abs())).unwrap();
+        }
+        rates.owe_all();
+        // It knows of none of the three, and admits a fourth.
+        let forgetful = || RateDecision::Admitted(times(1_005, &[1_005]));
+        assert_eq!(rates.decided(ANN, &ask(3, 1), forgetful(), S(15)), Err(S(25)));
+        assert_eq!(rates.refused(ANN, &ask(3, 1), S(15)), Some(S(25)));
+        let during = rates.bring_back(S(15), |_| rates.decided(ANN, &ask(3, 1), forgetful(), S(15)));
+        assert_eq!(during, Err(S(25)), "it is on its way");
+        assert_eq!(brought(&rates, S(15)), [(ANN, vec![1_000, 1_001, 1_002])]);
+        let whole = RateDecision::Admitted(times(1_030, &[1_030, 1_002, 1_001]));
+        assert_eq!(rates.decided(ANN, &ask(3, 1), whole, S(40)), Ok(()));
+        rates.owe_all();
+        let whole = RateDecision::Admitted(times(1_031, &[1_031, 1_030, 1_002]));
+        assert_eq!(rates.decided(ANN, &ask(3, 1), whole, S(41)), Ok(()), "nothing is lacking");
+    }
+
+    #[test]
+    fn a_share_is_not_beside_what_others_are_known_to_have_been_admitted() {
+        let rates = SharedRates::default();
+        // Seven of others, two of which leave soon, and one of this node.
+        let others = [999, 998, 997, 996, 995, 975, 974];
+        let all: Vec<i64> = [1_000].into_iter().chain(others).collect();
+        rates.decided(ANN, &ask(10, 1), RateDecision::Admitted(times(1_000, &all)), S(10)).unwrap();
+        assert_eq!(rates.pass_share(ANN, &ask(10, 3), 5, S(11)), Err(S(3)));
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(11)), Ok(()));
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(11)), Ok(()));
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(11)), Err(S(3)), "ten are in the window");
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(14)), Ok(()));
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(15)), Ok(()));
+        assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(16)), Err(S(24)), "that was its share");
+        // A window later nothing is known of others.
+        assert_eq!(rates.pass_share(ANN, &ask(10, 5), 5, S(45)), Ok(()));
     }
 
     #[test]

@@ -25,41 +25,55 @@ use wire::{Mode, Wire};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Two nodes with the same key, the second over a wire that can be cut.
+/// Two nodes with the same key, each over a wire that can be cut.
 struct Nodes {
     one: Access,
     two: Access,
+    wire_of_one: Wire,
     wire: Wire,
     _dir: tempfile::TempDir,
-    _place: harness::Place,
+    place: harness::Place,
 }
 
 impl Nodes {
     fn new() -> Nodes {
-        let place = harness::server().place();
-        let wire = Wire::to(place.server().port());
+        Nodes::at(harness::server().place(), "postgres")
+    }
+
+    fn at(place: harness::Place, user: &str) -> Nodes {
+        let [wire_of_one, wire] = [(); 2].map(|()| Wire::to(place.server().port()));
         let dir = tempfile::tempdir().unwrap();
         let key = dir.path().join("key");
-        let near: Place = place.url().parse().unwrap();
-        let far: Place = place.url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
-        let one = Access::open_with_key(&near, Some(&key), NOW).unwrap();
-        let two = Access::open_with_key(&far, Some(&key), NOW).unwrap().with_grace(60 * SECOND);
+        let open = |wire: &Wire| {
+            let over: Place = place.url_of(user, wire.port, "&connect_timeout=2").parse().unwrap();
+            Access::open_with_key(&over, Some(&key), NOW).unwrap().with_grace(60 * SECOND)
+        };
+        let (one, two) = (open(&wire_of_one), open(&wire));
         one.beat("one", &[], START).unwrap();
         two.beat("two", &[], START).unwrap();
         one.beat("one", &[], START).unwrap();
-        Nodes { one, two, wire, _dir: dir, _place: place }
+        Nodes { one, two, wire_of_one, wire, _dir: dir, place }
     }
 
-    /// Beats until the second node has found the database again: a failed connection is tried anew after a moment.
+    /// Beats until the second node has found the database again.
     fn come_back(&self, uptime: Duration) {
-        while self.two.beat("two", &[], uptime).is_err() {
-            std::thread::yield_now();
-        }
+        beat_until_it_is_back(&self.two, "two", uptime);
+    }
+
+    fn wires(&self) -> impl Iterator<Item = &Wire> {
+        [&self.wire_of_one, &self.wire].into_iter()
     }
 
     fn caller(&self, name: &str, terms: Terms) -> Caller {
         let created = create(&self.one, name, terms);
         bearer(&self.one, created.access_token.expose()).unwrap()
+    }
+}
+
+/// A failed connection is tried anew after a moment.
+fn beat_until_it_is_back(node: &Access, name: &str, uptime: Duration) {
+    while node.beat(name, &[], uptime).is_err() {
+        std::thread::yield_now();
     }
 }
 
@@ -221,7 +235,11 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
 
     nodes.wire.set(Mode::Pass);
     nodes.come_back(at(101));
-    assert_eq!(nodes.two.reached(at(101)), Reached::Yes);
+    assert_eq!(nodes.two.reached(at(101)), Reached::Settling, "others may not have found it yet");
+    nodes.two.beat("two", &[], at(103)).unwrap();
+    assert_eq!(nodes.two.reached(at(103)), Reached::Settling);
+    nodes.two.beat("two", &[], at(104)).unwrap();
+    assert_eq!(nodes.two.reached(at(104)), Reached::Yes);
     ask(&nodes.two, &ann, "5.HK", at(101)).unwrap();
     let charged = nodes.one.charged(ann.account(), NOW).unwrap();
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
@@ -246,4 +264,97 @@ fn what_a_node_admitted_by_itself_counts_when_the_database_is_there_again() {
     nodes.come_back(START);
     let served = (0..60).filter(|_| ask(&nodes.one, &ann, "700.HK", START).is_ok()).count();
     assert_eq!(served, 30, "sixty, with thirty before");
+}
+
+/// How many of a hundred requests at once a node admits.
+fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
+    (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
+}
+
+#[test]
+fn what_is_admitted_while_other_nodes_settle_counts_at_the_next_beat() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    assert!(nodes.two.admit_rate(&ann, START).is_ok());
+    // A third one has brought back nothing yet.
+    nodes.place.sql(
+        "accounts",
+        "insert into node select decode('ff', 'hex'), 'three', started_us, seen_us, 'before' from node limit 1",
+    );
+    nodes.two.beat("two", &[], START).unwrap();
+    assert_eq!(nodes.two.reached(START), Reached::Settling);
+    assert_eq!(admitted(&nodes.two, &ann, START), 19, "a third of sixty, with one before");
+    // It settles, and the second node finds that out.
+    nodes.place.sql("accounts", "delete from node where name = 'three'");
+    nodes.two.beat("two", &[], at(1)).unwrap();
+    assert_eq!(nodes.two.reached(at(1)), Reached::Yes);
+    assert_eq!(admitted(&nodes.one, &ann, at(1)), 40, "sixty, with twenty before");
+}
+
+#[test]
+fn when_all_nodes_were_away_none_asks_the_database_before_all_have_brought_back_what_they_admitted() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    for node in [&nodes.one, &nodes.two] {
+        assert!(node.admit_rate(&ann, START).is_ok());
+    }
+    nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
+    assert_eq!(admitted(&nodes.one, &ann, START), 29);
+    assert_eq!(admitted(&nodes.two, &ann, START), 29);
+    // Away for so long that neither counts any more.
+    nodes.place.sql("accounts", "update node set seen_us = seen_us - 20000000");
+    nodes.wires().for_each(|wire| wire.set(Mode::Pass));
+    beat_until_it_is_back(&nodes.one, "one", at(1));
+    assert_eq!(nodes.one.reached(at(1)), Reached::Settling);
+    assert_eq!(admitted(&nodes.one, &ann, at(1)), 0, "its share is half, whoever has come back");
+    nodes.come_back(at(2));
+    nodes.one.beat("one", &[], at(4)).unwrap();
+    assert_eq!(nodes.one.reached(at(4)), Reached::Yes);
+    assert_eq!(admitted(&nodes.one, &ann, at(4)), 0, "all sixty are there");
+}
+
+#[test]
+fn what_a_server_has_lost_of_its_last_moments_counts_when_connections_to_it_had_to_be_made_anew() {
+    let nodes = Nodes::new();
+    let ann = nodes.caller("ann", Terms::default());
+    assert_eq!((0..60).filter(|_| nodes.two.admit_rate(&ann, START).is_ok()).count(), 60);
+    // As when one of its processes is killed: all connections end, and it is the same server.
+    nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
+    nodes.wire.reset();
+    assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
+    nodes.come_back(at(1));
+    assert_eq!(admitted(&nodes.one, &ann, at(1)), 0);
+}
+
+#[test]
+fn nothing_is_decided_by_another_server_before_all_have_brought_back_what_they_admitted() {
+    let place = harness::server().database("");
+    // To who may not ask since when the server runs, all servers are one: so it can be made another without starting it anew.
+    place
+        .database_sql(&format!(
+            "create role plain login; grant create on database {} to plain; \
+             grant execute on function pg_current_wal_lsn(), pg_walfile_name(pg_lsn) to plain",
+            place.database()
+        ))
+        .unwrap();
+    let nodes = Nodes::at(place, "plain");
+    let ann = nodes.caller("ann", Terms::default());
+    for node in [&nodes.one, &nodes.two] {
+        assert!((0..10).all(|_| node.admit_rate(&ann, START).is_ok()));
+    }
+    let change = "update rate_window set times = decode('', 'hex'); \
+        revoke execute on function pg_postmaster_start_time() from public";
+    nodes.place.sql("accounts", change);
+    nodes.wires().for_each(Wire::reset);
+    assert_eq!(admitted(&nodes.two, &ann, START), 20, "half of sixty, with ten before");
+    assert_ne!(nodes.two.reached(START), Reached::Yes);
+    nodes.come_back(at(1));
+    assert_eq!(nodes.two.reached(at(1)), Reached::Settling);
+    beat_until_it_is_back(&nodes.one, "one", at(1));
+    assert_eq!(admitted(&nodes.one, &ann, at(1)), 20);
+    nodes.two.beat("two", &[], at(2)).unwrap();
+    nodes.one.beat("one", &[], at(2)).unwrap();
+    nodes.two.beat("two", &[], at(4)).unwrap();
+    assert_eq!(nodes.two.reached(at(4)), Reached::Yes);
+    assert_eq!(admitted(&nodes.two, &ann, at(4)), 0, "all sixty are there");
 }
