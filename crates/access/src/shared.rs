@@ -243,7 +243,9 @@ impl Access {
             self.shared_rates.forget_refusals();
         }
         self.reach.find(beat.nodes, is_settling);
-        Ok(beat.ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why)).collect())
+        self.forget_withdrawn(shared, uptime)?;
+        self.give_up_strays(shared, uptime)?;
+        Ok(self.to_close(shared, beat.ended))
     }
 
     /// Looks, when a connection was made anew, whether it is still the same server.

@@ -244,6 +244,7 @@ impl Batch<'_> {
     ) -> Result<(), StoreError> {
         self.write(|batch| {
             let finished_at = (progress.state != ImportState::Running).then_some(now.0);
+            let message = progress.message.as_deref().map(|text| clip(text, MESSAGE_MAX));
             let changed = batch.db().run(
                 sql::CHECKPOINT_IMPORT,
                 (
@@ -255,7 +256,7 @@ impl Batch<'_> {
                     signed(progress.replaced),
                     signed(progress.unchanged),
                     signed(progress.quarantined),
-                    progress.message.as_deref().map(|text| clip(text, MESSAGE_MAX)),
+                    message.as_deref(),
                     id.0,
                 ),
             )?;

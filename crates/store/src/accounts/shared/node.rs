@@ -67,8 +67,8 @@ impl Shared {
         let (nodes, unsettled): (i64, i64) =
             db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let small = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        let ended = self.take_ended()?;
         self.write_left()?;
+        let ended = self.ended()?;
         Ok(Beat { nodes: small(nodes).max(1), unsettled: small(unsettled), has_joined: !is_known, ended })
     }
 
