@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,6 +26,7 @@ use crate::shared_rates::SharedRates;
 use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
 use crate::token::{hash_token, new_token};
+use crate::upkeep::Upkeep;
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, RateLimiter, Region, Right, Rights,
     Role, Secret, Terms, TermsChange, Validity,
@@ -63,6 +64,7 @@ pub struct Access {
     pub(crate) registry: Arc<Registry>,
     pub(crate) guards: SignInGuards,
     pub(crate) oauth: oauth::Limiters,
+    pub(crate) upkeep: Mutex<Upkeep>,
     cache: Mutex<AccountCache>,
     /// The version of the cache, to be compared without its lock; [`UNSEEN`] before the first look.
     seen: AtomicI64,
@@ -77,7 +79,7 @@ struct AccountCache {
     version: i64,
     accounts: HashMap<AccountId, (i64, Arc<Account>)>,
     /// Families of tokens, and whether they have not been ended.
-    families: HashMap<Family, (i64, bool)>,
+    families: HashMap<Family, (i64, AccountId, bool)>,
     filled: bool,
 }
 
@@ -102,7 +104,7 @@ impl AccountCache {
             }
         }
         if self.families.len() >= CACHE_MAX {
-            self.families.retain(|_, (at, _)| *at == version);
+            self.families.retain(|_, (at, ..)| *at == version);
         }
     }
 
@@ -174,6 +176,7 @@ impl Access {
             otps: Otps::default(),
             guards: SignInGuards::default(),
             oauth: oauth::Limiters::default(),
+            upkeep: Mutex::default(),
             cache: Mutex::default(),
             seen: AtomicI64::new(UNSEEN),
         })
@@ -416,7 +419,7 @@ impl Access {
 
     /// Checks whether an account has changed. A later [`Look::Recent`] sees everything up to this check.
     pub fn glance(&self) -> Result<(), AccessError> {
-        self.refresh_cache(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
+        self.current_version().map(drop)
     }
 
     /// Checks that the accounts can be read from the disk, without using the cache.
@@ -424,29 +427,53 @@ impl Access {
         Ok(self.accounts.probe()?)
     }
 
-    /// Empties the cache if the database has changed since it was filled. The version is read with the cache locked, so that
-    /// the cache never goes back to an older version.
-    fn refresh_cache(&self, cache: &mut AccountCache) -> Result<i64, AccessError> {
-        let version = match self.goes_on_alone()? {
+    /// The version of the database now, as far as it can be asked. What was learnt at another one is not taken any more.
+    pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
+        // Asked without the lock: the answer may take seconds, and everybody else needs the cache.
+        let found = match self.goes_on_alone()? {
             false => match self.asked(self.accounts.version()) {
                 // Found just now.
-                Err(_) if self.goes_on_alone()? && cache.filled => cache.version,
-                version => version?,
+                Err(_) if self.goes_on_alone()? => None,
+                version => Some(version?),
             },
-            true if cache.filled => cache.version,
-            true => return Err(AccessError::Lost),
+            true => None,
         };
-        if cache.version != version || !cache.filled {
-            (cache.version, cache.filled) = (version, true);
-            // Stored while the cache is locked, so that it never goes back either.
-            self.seen.store(version, Ordering::Release);
+        let mut cache = self.lock_cache();
+        match (found, cache.seen()) {
+            (None, None) => return Err(AccessError::Lost),
+            // Somebody else has asked later, and has got an answer before.
+            (Some(version), Some(seen)) if version <= seen => {}
+            (None, Some(_)) => {}
+            (Some(version), _) => {
+                (cache.version, cache.filled) = (version, true);
+                // Stored while the cache is locked, so that it never goes back either.
+                self.seen.store(version, Ordering::Release);
+            }
         }
-        Ok(version)
+        Ok(cache.version)
     }
 
-    /// The version of the database now, as far as it can be asked.
-    pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
-        self.refresh_cache(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Forgets accounts from which something was taken at a version, so that it is not good again when the database is away; all of them if none
+    /// are named.
+    pub(crate) fn forget_accounts(
+        &self,
+        accounts: Option<&HashSet<AccountId>>,
+        version: i64,
+    ) -> Result<(), AccessError> {
+        // Whoever has read one before, and has not filed it yet, does not file it under this version.
+        self.glance()?;
+        let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
+        let mut cache = self.lock_cache();
+        cache.accounts.retain(|account, _| stays(account));
+        cache.families.retain(|_, (_, account, _)| stays(account));
+        drop(cache);
+        self.credentials.forget(accounts, version);
+        self.standings.forget(accounts);
+        Ok(())
+    }
+
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, AccountCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The version of the database at the last look, if there was one.
@@ -457,11 +484,11 @@ impl Access {
     /// An account as it stands now, also if another process has changed it, with the version of the database at which that is
     /// so.
     pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = match cache.seen().filter(|_| look == Look::Recent) {
+        let version = match self.seen().filter(|_| look == Look::Recent) {
             Some(version) => version,
-            None => self.refresh_cache(&mut cache)?,
+            None => self.current_version()?,
         };
+        let cache = self.lock_cache();
         let learnt = self.reach.learnt(version);
         if let Some((_, account)) = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at)) {
             return Ok(Some((version, Arc::clone(account))));
@@ -470,7 +497,7 @@ impl Access {
         drop(cache);
         let Some(row) = self.asked(self.accounts.account(id))? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.lock_cache();
         if cache.seen() == Some(version) {
             cache.make_room();
             cache.accounts.insert(id, (version, Arc::clone(&account)));
@@ -480,7 +507,7 @@ impl Access {
 
     /// The account of a caller as it was last seen here, if it was; nothing is asked for it.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.lock_cache();
         cache.accounts.get(&caller.account()).map(|(_, account)| Arc::clone(account))
     }
 
@@ -501,25 +528,25 @@ impl Access {
             return Ok(None);
         };
         match caller.family() {
-            Some(family) if !self.family_is_there(family, version)? => Ok(None),
+            Some(family) if !self.family_is_there(family, caller.account(), version)? => Ok(None),
             _ => Ok(Some((version, account))),
         }
     }
 
     /// Whether a family had not been ended at a version of the database.
-    fn family_is_there(&self, family: Family, version: i64) -> Result<bool, AccessError> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+    fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
+        let cache = self.lock_cache();
         let learnt = self.reach.learnt(version);
-        if let Some((_, stands)) = cache.families.get(&family).filter(|(at, _)| learnt.takes(*at)) {
+        if let Some((.., stands)) = cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)) {
             return Ok(*stands);
         }
         // As in `look`.
         drop(cache);
         let stands = self.asked(self.accounts.family_is_there(&family.text()))?;
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.lock_cache();
         cache.make_room();
         if cache.version == version && cache.families.len() < CACHE_MAX {
-            cache.families.insert(family, (version, stands));
+            cache.families.insert(family, (version, account, stands));
         }
         Ok(stands)
     }

@@ -102,6 +102,11 @@ impl Registry {
         Connection { id, account, registry: Arc::clone(self) }
     }
 
+    /// Whether this node has a connection that is kept for all of them.
+    pub(crate) fn has(&self, id: ConnectionId) -> bool {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).seats.contains_key(&id)
+    }
+
     /// Every connection of this node, as it is kept for all of them.
     pub(crate) fn seats(&self) -> Vec<(i64, NewSeat)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,6 +124,28 @@ impl Registry {
         present: Option<&Connection>,
         limit: u32,
     ) -> Result<Seated, Seats> {
+        self.sit_as(None, (account, lineage), present, limit)
+    }
+
+    /// The same for a connection that gets its seat among those of all nodes later, when the database is there again.
+    pub(crate) fn sit_alone(
+        self: &Arc<Registry>,
+        id: ConnectionId,
+        seat: NewSeat,
+        present: Option<&Connection>,
+        limit: u32,
+    ) -> Result<Seated, Seats> {
+        let who = (seat.account, Lineage(seat.lineage));
+        self.sit_as(Some((id, seat)), who, present, limit)
+    }
+
+    fn sit_as(
+        self: &Arc<Registry>,
+        kept: Option<(ConnectionId, NewSeat)>,
+        (account, lineage): (AccountId, Lineage),
+        present: Option<&Connection>,
+        limit: u32,
+    ) -> Result<Seated, Seats> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let present = present.map(|connection| (connection.account, connection.id));
         let live = inner.live.get(&account).map(Vec::as_slice).unwrap_or_default();
@@ -131,7 +158,8 @@ impl Registry {
         }
         let superseded = go.into_iter().map(|(id, _)| id).filter(|id| !is_present(*id)).collect();
         inner.last += 1;
-        let id = ConnectionId(inner.last);
+        let id = kept.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
+        inner.seats.extend(kept);
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);

@@ -2,11 +2,11 @@
 //! before are recognized while it is away.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash as StdHash;
 use std::sync::{Mutex, PoisonError};
 
-use store::{Credential, Hash, TokenRow};
+use store::{AccountId, Credential, Hash, TokenRow};
 
 use crate::reach::Learnt;
 
@@ -21,6 +21,8 @@ pub(crate) struct CredentialCache {
 /// Each with the version at which it was learnt.
 #[derive(Debug, Default)]
 struct Known {
+    /// What was learnt before this version is not kept any more: something was taken since.
+    floor: i64,
     by_key: HashMap<String, (i64, Credential)>,
     by_token: HashMap<Hash, (i64, Credential)>,
     tokens: HashMap<Hash, (i64, TokenRow)>,
@@ -60,15 +62,34 @@ impl CredentialCache {
     }
 
     pub(crate) fn learn_key(&self, version: i64, credential: &Credential) {
-        keep(&mut self.lock().by_key, version, credential.app_key.clone(), credential.clone());
+        let mut known = self.lock();
+        if version >= known.floor {
+            keep(&mut known.by_key, version, credential.app_key.clone(), credential.clone());
+        }
     }
 
     pub(crate) fn learn_token(&self, version: i64, credential: &Credential) {
-        keep(&mut self.lock().by_token, version, credential.token_hash, credential.clone());
+        let mut known = self.lock();
+        if version >= known.floor {
+            keep(&mut known.by_token, version, credential.token_hash, credential.clone());
+        }
     }
 
     pub(crate) fn learn(&self, version: i64, hash: &Hash, row: &TokenRow) {
-        keep(&mut self.lock().tokens, version, *hash, row.clone());
+        let mut known = self.lock();
+        if version >= known.floor {
+            keep(&mut known.tokens, version, *hash, row.clone());
+        }
+    }
+
+    /// Forgets what accounts had, since something was taken from them at a version; of all accounts if none are named.
+    pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
+        let mut known = self.lock();
+        known.floor = known.floor.max(version);
+        let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
+        known.by_key.retain(|_, (_, credential)| stays(&credential.account));
+        known.by_token.retain(|_, (_, credential)| stays(&credential.account));
+        known.tokens.retain(|_, (_, token)| stays(&token.account));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -79,7 +100,6 @@ impl CredentialCache {
 #[cfg(test)]
 mod tests {
     use market::Timestamp;
-    use store::AccountId;
 
     use super::*;
 
@@ -101,6 +121,15 @@ mod tests {
         assert!(cache.by_key(then, "other").is_none() && cache.token(then, &[7; 32]).is_none());
         assert!(cache.by_key(later, "key").is_none());
         assert!(cache.by_key(Learnt::Ever, "key").is_some(), "unless nothing newer can be had");
+        cache.forget(Some(&HashSet::from([AccountId(2)])), 4);
+        assert!(cache.by_key(Learnt::Ever, "key").is_some(), "nothing was taken from this one");
+        cache.forget(Some(&HashSet::from([AccountId(1)])), 4);
+        assert!(
+            cache.by_key(Learnt::Ever, "key").is_none() && cache.by_token(Learnt::Ever, &[7; 32]).is_none()
+        );
+        cache.learn_key(3, &credential);
+        assert!(cache.by_key(Learnt::Ever, "key").is_none(), "it was read before something was taken");
+        cache.learn_key(4, &credential);
         for number in 0..KEPT_MAX {
             let app_key = number.to_string();
             cache.learn_key(4, &Credential { app_key, ..credential.clone() });

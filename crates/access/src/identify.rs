@@ -119,8 +119,8 @@ impl Access {
             None => self.replays.take(app_key, &signature, repetition, now),
             Some(shared) => {
                 let (key, fingerprint) = replay::fingerprint(app_key, &signature);
-                let used = shared.use_signature(&fingerprint, &key, replay::LIMITS, now);
-                replay::judged(self.asked(used)?, repetition, now)
+                let used = shared.use_signature(&fingerprint, &key, replay::LIMITS);
+                replay::judged(self.asked(used)?, repetition)
             }
         };
         match taken {

@@ -77,6 +77,7 @@ mod signature;
 mod standing;
 mod throttle;
 mod token;
+mod upkeep;
 mod usage;
 mod watchlist;
 

@@ -74,7 +74,7 @@ impl Replays {
         let mut seen = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(now);
         if let Some((_, first)) = seen.fingerprints.get(&fingerprint) {
-            return used_before(*first, repetition, now);
+            return used_before(now.0.saturating_sub(first.0), repetition);
         }
         if seen.fingerprints.len() >= ALL_MAX
             || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX as usize)
@@ -90,16 +90,16 @@ impl Replays {
 }
 
 /// What the database says of a signature.
-pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition, now: Timestamp) -> SignatureUse {
+pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition) -> SignatureUse {
     match outcome {
         SignatureOutcome::New => SignatureUse::Good,
-        SignatureOutcome::Used(first) => used_before(first, repetition, now),
+        SignatureOutcome::Used(age_s) => used_before(age_s, repetition),
         SignatureOutcome::NoRoom => SignatureUse::NoRoom,
     }
 }
 
-fn used_before(first: Timestamp, repetition: Repetition, now: Timestamp) -> SignatureUse {
-    let is_meant = repetition == Repetition::InAMoment && now.0.saturating_sub(first.0) <= AGAIN_S;
+fn used_before(age_s: i64, repetition: Repetition) -> SignatureUse {
+    let is_meant = repetition == Repetition::InAMoment && age_s <= AGAIN_S;
     if is_meant { SignatureUse::Good } else { SignatureUse::Again }
 }
 

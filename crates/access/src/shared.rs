@@ -239,6 +239,10 @@ impl Access {
             self.bring_back(shared, uptime)?;
             let beat = shared.beat(name, &incarnation)?;
             self.shared_rates.set_clock(beat.now_us, uptime);
+            if self.reach.is_away() {
+                // By the connections that requests have, too: one that failed a moment ago would be found to be away by the next of them.
+                shared.nodes()?;
+            }
             if beat.has_joined || self.reach.is_away() {
                 shared.keep_seats(&self.registry.seats())?;
             }
@@ -260,7 +264,9 @@ impl Access {
             // What others have brought back changes what was refused.
             self.shared_rates.forget_refusals();
         }
-        Ok(beat.ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why)).collect())
+        self.forget_withdrawn(shared, uptime)?;
+        self.give_up_strays(shared, uptime)?;
+        Ok(self.to_close(shared, beat.ended))
     }
 
     /// Looks, when a connection was made anew, whether it is still the same server. One looks, and whoever comes meanwhile waits for the answer: no longer than a statement may take.

@@ -174,12 +174,9 @@ impl Access {
         password: Option<&Hash>,
     ) -> Result<Seated, Denial> {
         if self.reach.is_away() && password.is_none() {
-            let online = self.registry.online(seat.account);
-            if online >= limit {
-                return Err(Denial::ConnectionsTaken(Seats { online, limit }));
-            }
-            let connection = self.registry.seated(ConnectionId::alone()?, seat);
-            return Ok(Seated { connection, online: online + 1, superseded: Vec::new() });
+            let id = ConnectionId::alone()?;
+            let seated = self.registry.sit_alone(id, seat, present, limit);
+            return seated.map_err(Denial::ConnectionsTaken);
         }
         let present = present.map(|connection| connection.id().seat());
         let request = SeatRequest { seat: &seat, limit, present, password };

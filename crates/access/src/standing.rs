@@ -1,6 +1,6 @@
 //! Where an account stands: its level in force, why, and what it will be next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use market::{Calendar, Date};
@@ -67,7 +67,9 @@ impl Standings {
     ) -> Option<(Arc<Standing>, Option<UnrecordedLevel>)> {
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, standing, unrecorded) = judged.accounts.get(&id)?;
-        (learnt.takes(*at) && standing.day == day).then(|| (Arc::clone(standing), *unrecorded))
+        // While the database is away the level of the day before goes on.
+        let is_of_use = learnt.takes(*at) && (standing.day == day || learnt == Learnt::Ever);
+        is_of_use.then(|| (Arc::clone(standing), *unrecorded))
     }
 
     pub(crate) fn learn(
@@ -89,6 +91,12 @@ impl Standings {
             }
         }
         judged.accounts.insert(id, (version, Arc::clone(standing), unrecorded));
+    }
+
+    /// Forgets accounts from which something was taken; all of them if none are named.
+    pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>) {
+        let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        judged.accounts.retain(|id, _| accounts.is_some_and(|accounts| !accounts.contains(id)));
     }
 
     /// The level of a standing has been recorded, unless another one has been judged meanwhile.

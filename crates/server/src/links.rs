@@ -239,17 +239,26 @@ impl Links {
         (SignedIn { who: caller, id, session, lineage, seats }, reader, pulse)
     }
 
-    /// Connections that have stopped to answer, or answer again, since the last call: other nodes may need their seats.
+    /// Connections that have stopped to answer, or answer again, since that was told last: other nodes may need their seats.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
-        let mut all = self.lock();
-        let changed = all.iter_mut().filter_map(|(id, seat)| {
+        let all = self.lock();
+        let changed = all.iter().filter_map(|(id, seat)| {
             let is_silent = seat.pulse.is_overdue(uptime);
-            let before = std::mem::replace(&mut seat.is_silent, is_silent);
-            (before != is_silent).then_some((*id, is_silent))
+            (seat.is_silent != is_silent).then_some((*id, is_silent))
         });
         let mut changed: Vec<(ConnectionId, bool)> = changed.collect();
         changed.sort_unstable();
         changed
+    }
+
+    /// The other nodes know of it.
+    pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
+        let mut all = self.lock();
+        for (id, is_silent) in told {
+            if let Some(seat) = all.get_mut(id) {
+                seat.is_silent = *is_silent;
+            }
+        }
     }
 
     /// Closes a connection that was ended at another node.

@@ -31,7 +31,9 @@ pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
             let silent = links.changed_silence(core.uptime());
             let beat = core.access.beat(&core.node_name, &silent, core.uptime());
             tell(before, core.access.reached(core.uptime()));
-            for (id, why) in beat? {
+            let ended = beat?;
+            links.told_silence(&silent);
+            for (id, why) in ended {
                 links.end(id, why);
             }
             Ok(Progress::Done)

@@ -5,7 +5,7 @@
 
 use market::{Date, Timestamp};
 
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql, take};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, count_change, levels_sql as sql};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::{Db, Fault, Row};
@@ -122,7 +122,7 @@ impl Accounts {
             let LevelRow { number, quota, assets, orders } = level;
             db.run(sql::PUT_LEVEL, (number, quota, assets.map(signed), orders))?;
             audit::write(db, None, "levels.changed", &AuditNote { at, actor, reason: &reason })?;
-            take(db, "version")?;
+            count_change(db, &[])?;
             Ok(level)
         })
     }
@@ -198,7 +198,7 @@ impl Accounts {
             }
             let accounts = rows.iter().map(|row| row.account);
             audit::write(db, only(accounts), "assets.reported", note)?;
-            take(db, "version")?;
+            count_change(db, &[])?;
             Ok(AssetReportOutcome::Done)
         })
     }
@@ -210,7 +210,7 @@ impl Accounts {
                 db.run(sql::PUT_RATE, (currency, day.to_string(), rate))?;
             }
             audit::write(db, None, "rates.reported", note)?;
-            take(db, "version").map(drop)
+            count_change(db, &[])
         })
     }
 
@@ -234,7 +234,7 @@ impl Accounts {
             }
             let accounts = rows.iter().map(|row| row.account);
             audit::write(db, only(accounts), "orders.reported", note)?;
-            take(db, "version").map(drop)
+            count_change(db, &[])
         })
     }
 

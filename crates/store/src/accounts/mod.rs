@@ -11,7 +11,7 @@ use std::sync::Arc;
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
-use crate::candles::sql as common_sql;
+use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
 use crate::count::small;
 use crate::engine::home::Home;
 use crate::engine::{Db, Fault, Row, Sql};
@@ -320,7 +320,7 @@ impl Accounts {
                 put_right(db, id, right)?;
             }
             audit::write(db, Some(id), "account.created", note)?;
-            take(db, "version").map(drop)
+            count_change(db, &[])
         })
     }
 
@@ -340,7 +340,7 @@ impl Accounts {
             check_texts("terms", &texts)?;
             db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, read_only, api_date, id.0))?;
             audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
-            take(db, "version")?;
+            count_change(db, &[id])?;
             Ok(true)
         })
     }
@@ -354,7 +354,7 @@ impl Accounts {
             }
             put_right(db, id, right)?;
             audit::write(db, Some(id), "right.granted", note)?;
-            take(db, "version")?;
+            count_change(db, &[id])?;
             Ok(true)
         })
     }
@@ -365,7 +365,7 @@ impl Accounts {
             let changed = db.run(sql::WITHDRAW, (id.0, package))? > 0;
             if changed {
                 audit::write(db, Some(id), "right.withdrawn", note)?;
-                take(db, "version")?;
+                count_change(db, &[id])?;
             }
             Ok(changed)
         })
@@ -378,7 +378,7 @@ impl Accounts {
             if changed {
                 audit::write(db, Some(id), "account.revoked", note)?;
             }
-            take(db, "version")?;
+            count_change(db, &[id])?;
             Ok(changed)
         })
     }
@@ -468,13 +468,18 @@ impl Accounts {
         gate.pass(&db)?;
         let result = work(&db)?;
         // What this process changes it sees at once, whatever is heard of it.
-        let version = match (gate, self.following.version()) {
+        let version: Option<i64> = match (gate, db.channel()) {
             (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
             _ => None,
         };
         db.commit()?;
         std::mem::forget(open);
-        version.into_iter().for_each(|version| self.following.saw(version));
+        let news = version.filter(|version| self.following.version().is_none_or(|known| known < *version));
+        if let (Some(channel), Some(version)) = (db.channel(), news) {
+            self.following.saw(version);
+            // Not every server has it. Whoever is not told looks by itself.
+            db.first(common_nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+        }
         Ok(result)
     }
 }
@@ -572,6 +577,15 @@ fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsa
     db.one(sql::USED, (id.0, month, symbol.as_str()), |row| {
         Ok(MonthUsage { counted: row.get(0)?, total: small(row, 1)? })
     })
+}
+
+/// Counts a change that servers have to read anew. `taken_from` are accounts that may do less than before.
+fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
+    let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
+    if db.has_one_writer() {
+        return Ok(());
+    }
+    taken_from.iter().try_for_each(|account| shared::note_withdrawal(db, version, *account))
 }
 
 /// The next number of a counter.

@@ -11,7 +11,7 @@ use super::oauth_rows::{
     ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
     Redemption, TokenKind, TokenRow,
 };
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql, take};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, count_change, oauth_sql as sql};
 use crate::StoreError;
 use crate::count::small;
 use crate::engine::Db;
@@ -91,12 +91,12 @@ impl Accounts {
                 db.all(sql::ACCOUNTS_OF_CLIENT, (id, note.at.0), |row| Ok(AccountId(row.get(0)?)))?;
             let removed = db.run(sql::REMOVE_CLIENT, [id])? > 0;
             if removed {
-                for account in accounts {
+                for account in &accounts {
                     let note = note.because("the client that held them was removed");
-                    audit::write(db, Some(account), "tokens.revoked", &note)?;
+                    audit::write(db, Some(*account), "tokens.revoked", &note)?;
                 }
                 audit::write(db, None, "client.removed", note)?;
-                take(db, "version")?;
+                count_change(db, &accounts)?;
             }
             Ok(removed)
         })
@@ -343,7 +343,7 @@ fn end_family(db: &Db, family: &str, account: AccountId, note: &AuditNote<'_>) -
     let ended = db.run(sql::END_FAMILY, [family])? > 0;
     if ended {
         audit::write(db, Some(account), "tokens.revoked", note)?;
-        take(db, "version")?;
+        count_change(db, &[account])?;
     }
     Ok(ended)
 }

@@ -1,9 +1,9 @@
-//! Access tokens of API keys that take the place of others. The token before stays good for a moment, so that a client
+//! Access tokens of API keys that count_change the place of others. The token before stays good for a moment, so that a client
 //! whose answer was lost can ask again.
 
 use market::Timestamp;
 
-use super::{Accounts, AuditNote, Credential, audit, renewal_sql, take};
+use super::{Accounts, AuditNote, Credential, audit, count_change, renewal_sql};
 use crate::StoreError;
 use crate::count::small;
 
@@ -46,7 +46,7 @@ impl Accounts {
             db.run(renewal_sql::KEEP, (former.token_hash.as_slice(), app_key, until.0))?;
             db.run(renewal_sql::RENEW, (token_hash.as_slice(), token_expires_at.0, app_key))?;
             audit::write(db, Some(former.account), "token.renewed", note)?;
-            take(db, "version")?;
+            count_change(db, &[former.account])?;
             Ok(RenewalOutcome::Done)
         })
     }

@@ -1,7 +1,7 @@
 //! Revoking an account through the service, where the last account of a role must stay: nobody else could undo or go on there.
 
 use super::audit::{self, AuditNote};
-use super::{AccountId, AccountRow, Accounts, sql, take};
+use super::{AccountId, AccountRow, Accounts, count_change, sql};
 use crate::StoreError;
 
 /// What became of revoking an account.
@@ -34,7 +34,7 @@ impl Accounts {
             }
             db.run(sql::REVOKE, (note.at.0, id.0))?;
             audit::write(db, Some(id), "account.revoked", note)?;
-            take(db, "version")?;
+            count_change(db, &[id])?;
             Ok(Revocation::Revoked)
         })
     }

@@ -4,7 +4,7 @@
 use market::{Date, Market, Timestamp, Zone};
 
 use super::levels::date;
-use super::{AccountId, Accounts, ReportedHolding, journal, take, tallies_sql as sql};
+use super::{AccountId, Accounts, ReportedHolding, count_change, journal, tallies_sql as sql};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::Db;
@@ -71,7 +71,7 @@ impl Accounts {
             }
             // Levels are judged anew only if there is a reason.
             if is_changed {
-                take(db, "version")?;
+                count_change(db, &[])?;
             }
             Ok(())
         })
@@ -86,7 +86,7 @@ impl Accounts {
             for sql in [sql::DROP_ASSETS, sql::DROP_ORDERS, sql::DROP_TALLIES] {
                 db.run(sql, [])?;
             }
-            take(db, "version").map(drop)
+            count_change(db, &[])
         })
     }
 
@@ -145,7 +145,7 @@ pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<()
         + db.run(sql::CUT_ORDERS, (account.0, booked.to_string()))?;
     db.run(sql::CUT_TALLY, [account.0])?;
     if cut > 0 {
-        take(db, "version")?;
+        count_change(db, &[])?;
     }
     Ok(())
 }

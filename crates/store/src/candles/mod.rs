@@ -32,7 +32,7 @@ mod era;
 mod ledger;
 mod margin;
 mod nearby;
-mod nodes_sql;
+pub(crate) mod nodes_sql;
 mod retired;
 mod security;
 mod series;

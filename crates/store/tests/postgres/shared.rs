@@ -415,21 +415,33 @@ fn a_signature_is_good_once_over_all_nodes() {
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let limits = SignatureLimits { each_max: 1_000, kept_s: 601 };
     let mut fingerprint = [3; 16];
-    let take = |node: usize, fingerprint: &[u8; 16], after: i64| {
-        let now = Timestamp(NOW.0 + after);
-        nodes[node].shared().use_signature(fingerprint, &[1; 16], limits, now).unwrap()
+    let take = |node: usize, fingerprint: &[u8; 16]| {
+        nodes[node].shared().use_signature(fingerprint, &[1; 16], limits).unwrap()
     };
-    assert_eq!(take(0, &fingerprint, 0), SignatureOutcome::New);
-    assert_eq!(take(1, &fingerprint, 1), SignatureOutcome::Used(NOW));
-    assert_eq!(take(1, &fingerprint, 600), SignatureOutcome::Used(NOW));
-    assert_eq!(take(1, &fingerprint, 601), SignatureOutcome::New, "nobody would find it valid any more");
-    nodes[0].shared().sweep(Timestamp(NOW.0 + 10_000)).unwrap();
+    let pass = |seconds: i64| {
+        let back = format!(
+            "update signature set first_at = first_at - {seconds}, until_at = until_at - {seconds} returning 1"
+        );
+        assert_eq!(home.number("accounts", &back), 1);
+    };
+    assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
+    // By the clock of the database, whatever the nodes' say.
+    pass(300);
+    let age = |outcome| match outcome {
+        SignatureOutcome::Used(age_s) => age_s,
+        other => panic!("{other:?}"),
+    };
+    assert!((300..600).contains(&age(take(1, &fingerprint))));
+    pass(301);
+    assert_eq!(take(1, &fingerprint), SignatureOutcome::New, "nobody would find it valid any more");
+    pass(601);
+    nodes[0].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from signature"), 0);
     // One that is counted finds that there are too many.
     let few = SignatureLimits { each_max: 1, ..limits };
-    assert_eq!(take(0, &fingerprint, 0), SignatureOutcome::New);
+    assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
     fingerprint[0] = 0;
-    let counted = nodes[1].shared().use_signature(&fingerprint, &[1; 16], few, NOW).unwrap();
+    let counted = nodes[1].shared().use_signature(&fingerprint, &[1; 16], few).unwrap();
     assert_eq!(counted, SignatureOutcome::NoRoom);
 }
 

@@ -89,6 +89,15 @@ create index seat_node on seat (node);
 -- For a node that looks once a second whether others have ended connections of its own.
 create index seat_ending on seat (node) where ending is not null;
 
+-- Accounts from which something was taken, by the version that it made: revoked, other terms, a right withdrawn, a token replaced or ended.
+-- Nodes forget what they know of them, so that it is not good again when the database is away.
+create table withdrawal (
+    version bigint not null,
+    account_id bigint not null,
+    at_us bigint not null,
+    primary key (version, account_id)
+);
+
 -- Which gateway a client uses, for those that do not say so when they reconnect, at whatever node.
 create table session (
     lineage bytea not null primary key,

@@ -34,6 +34,7 @@ mod sessions;
 mod signatures;
 mod signatures_sql;
 mod sweep;
+mod withdrawals;
 
 pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
@@ -43,6 +44,7 @@ pub use passwords::{IssuedPassword, NewPassword};
 pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};
 pub use seats::{NewSeat, SeatEnding, SeatOutcome, SeatRequest, SeatRow};
 pub use signatures::{SignatureLimits, SignatureOutcome};
+pub(super) use withdrawals::note as note_withdrawal;
 
 /// What all nodes of a database share.
 #[derive(Debug)]

@@ -69,8 +69,8 @@ impl Shared {
         let (nodes, unsettled, now_us): (i64, i64, i64) =
             db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let small = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        let ended = self.take_ended()?;
         self.write_left()?;
+        let ended = self.ended()?;
         let (nodes, unsettled) = (small(nodes).max(1), small(unsettled));
         Ok(Beat { nodes, unsettled, now_us, has_joined: !is_known, ended })
     }

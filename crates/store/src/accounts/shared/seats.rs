@@ -139,7 +139,10 @@ impl Shared {
             Ok(SeatOutcome::Seated { id, online: count(stay).saturating_add(1), superseded })
         })();
         match &seated {
-            Ok(SeatOutcome::Seated { .. }) => db.commit()?,
+            Ok(SeatOutcome::Seated { id, .. }) => db.commit().inspect_err(|_| {
+                // It may be there, and nobody sits on it.
+                self.left.add(*id);
+            })?,
             Ok(_) | Err(_) => db.rollback()?,
         }
         seated
@@ -195,11 +198,16 @@ impl Shared {
         changed.iter().try_for_each(|(id, is_silent)| db.run(sql::SET_SILENT, (*id, *is_silent)).map(drop))
     }
 
-    /// Connections of this node that others have ended; each is told once.
-    pub(super) fn take_ended(&self) -> Result<Vec<(i64, SeatEnding)>, StoreError> {
+    /// Connections of this node that others have ended; told until their seats are given up.
+    pub(super) fn ended(&self) -> Result<Vec<(i64, SeatEnding)>, StoreError> {
         let node = self.node()?;
-        self.durable()
-            .all(sql::TAKE_ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
+        self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
+    }
+
+    /// The seats of this node, as the database has them.
+    pub fn own_seats(&self) -> Result<Vec<i64>, StoreError> {
+        let node = self.node()?;
+        self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
     }
 
     /// Keeps connections that this node has and the database may have forgotten. It waits for no disk, nor for a standby: a node that has found

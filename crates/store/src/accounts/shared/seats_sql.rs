@@ -67,10 +67,14 @@ pub(super) const REMOVE: Sql = Sql::new("give a connection up", "delete from sea
 pub(super) const END: Sql =
     Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
 
-pub(super) const TAKE_ENDED: Sql = Sql::new(
+/// Until its node has closed it, and so given the row up.
+pub(super) const ENDED: Sql = Sql::new(
     "look for connections that ended",
-    "delete from seat where node = $1 and ending is not null returning id, ending",
+    "select id, ending from seat where node = $1 and ending is not null order by id",
 );
+
+pub(super) const OF_NODE: Sql =
+    Sql::new("look for connections", "select id from seat where node = $1 order by id");
 
 /// Connections of nodes that are gone for good.
 pub(super) const SWEEP: Sql = Sql::new(

@@ -2,6 +2,7 @@
 
 use super::{
     Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, seats_sql, sessions, signatures_sql,
+    withdrawals,
 };
 use crate::StoreError;
 use market::Timestamp;
@@ -17,7 +18,7 @@ const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
 impl Shared {
-    /// Removes passwords, paces, guards, signatures, nodes and connections that have ended. `now` is the machine's, for signatures.
+    /// Removes passwords, paces, guards, signatures, nodes and connections that have ended. `now` is the machine's, for arrivals.
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces_sql::NOW, [], |row| row.get(0))?;
@@ -25,7 +26,8 @@ impl Shared {
         db.run(paces_sql::SWEEP, [now_us])?;
         db.run(guards_sql::SWEEP, [now_us])?;
         db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
-        db.run(signatures_sql::SWEEP, [now.0])?;
+        db.run(signatures_sql::SWEEP, [])?;
+        db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
         db.run(node_sql::SWEEP, [])?;
         db.run(seats_sql::SWEEP, [])?;

@@ -1,0 +1,36 @@
+//! Accounts from which something was taken, for nodes to forget what they know of them.
+
+use super::{Shared, now_us};
+use crate::engine::{Db, Sql};
+use crate::{AccountId, StoreError};
+
+pub(super) const SWEPT_AFTER_US: i64 = 2 * 3_600_000_000;
+
+const NOTE: Sql = Sql::new(
+    "note a withdrawal",
+    concat!(
+        "insert into withdrawal (version, account_id, at_us) values ($1, $2, ",
+        now_us!(),
+        ") on conflict (version, account_id) do nothing"
+    ),
+);
+
+const SINCE: Sql = Sql::new(
+    "look for withdrawals",
+    "select version, account_id from withdrawal where version > $1 order by version, account_id limit $2",
+);
+
+pub(super) const SWEEP: Sql = Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
+
+/// In the transaction that takes it.
+pub(in crate::accounts) fn note(db: &Db, version: i64, account: AccountId) -> Result<(), StoreError> {
+    db.run(NOTE, (version, account.0)).map(drop)
+}
+
+impl Shared {
+    /// Accounts from which something was taken after a version, with the version that it made, in that order and at most so many. Those of
+    /// the last two hours are there.
+    pub fn withdrawals(&self, after: i64, most: u32) -> Result<Vec<(i64, AccountId)>, StoreError> {
+        self.quick().all(SINCE, (after, most), |row| Ok((row.get(0)?, AccountId(row.get(1)?))))
+    }
+}
