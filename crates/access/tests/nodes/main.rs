@@ -253,6 +253,26 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
 }
 
 #[test]
+fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
+    let nodes = Nodes::new();
+    let token = |name: &str| create(&nodes.one, name, Terms::default()).access_token.expose().to_owned();
+    let (ann, bob, eve) = (token("ann"), token("bob"), token("eve"));
+    let [known, left, revoked] = [&ann, &bob, &eve].map(|token| bearer(&nodes.two, token).unwrap());
+    for caller in [&known, &left, &revoked] {
+        ask(&nodes.two, caller, "700.HK", START).unwrap();
+    }
+    nodes.one.revoke(revoked.account(), &Actor::Operator, "", NOW).unwrap();
+    // Nobody of them asks the second node again before the database is away.
+    nodes.two.beat("two", &[], at(1)).unwrap();
+    nodes.wire.set(Mode::Refuse);
+    nodes.two.beat("two", &[], at(2)).unwrap_err();
+    ask(&nodes.two, &known, "700.HK", at(3)).unwrap();
+    assert_eq!(bearer(&nodes.two, &bob).unwrap(), left, "nothing was taken from them");
+    assert!(bearer(&nodes.two, &eve).is_err());
+    assert!(ask(&nodes.two, &revoked, "700.HK", at(3)).is_err());
+}
+
+#[test]
 fn what_a_node_admitted_by_itself_counts_when_the_database_is_there_again() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());

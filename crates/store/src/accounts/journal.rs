@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use market::Timestamp;
 
+use super::connections::Held;
 use super::{
     AccountId, Accounts, AuditNote, Gate, audit, check_texts, journal_sql as sql, paper_statements, tallies,
 };
@@ -114,6 +115,22 @@ pub enum RewindOutcome {
     NameTaken,
 }
 
+/// The turn of one server at the journal of an account.
+pub struct JournalTurn<'a>(Option<Held<'a>>);
+
+impl std::fmt::Debug for JournalTurn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JournalTurn")
+    }
+}
+
+impl Drop for JournalTurn<'_> {
+    fn drop(&mut self) {
+        // A connection that cannot roll back is closed.
+        self.0.iter().for_each(|db| db.rollback().unwrap_or_default());
+    }
+}
+
 impl Accounts {
     /// How far the journal of an account is; `None` if it has none.
     pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
@@ -123,6 +140,19 @@ impl Accounts {
     /// The same with the version of the accounts ([`Accounts::version`]), for who needs both with every request.
     pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
         self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
+    }
+
+    /// Waits until nobody else has a turn at the journal of an account, and has it until it is dropped. Nothing depends on it: additions to what is stale
+    /// are refused anyway. It keeps servers that change one account at the same time from refusing each other again and again.
+    pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn<'_>, StoreError> {
+        if self.shared.is_none() {
+            return Ok(JournalTurn(None));
+        }
+        let db = self.connections.write();
+        db.begin_write()?;
+        let turn = JournalTurn(Some(db));
+        turn.0.iter().try_for_each(|db| db.first(sql::TURN, [id.0], |_| Ok(())).map(drop))?;
+        Ok(turn)
     }
 
     /// How far the journals of some accounts are, of those that have one. On the way to a server all are asked for at once.

@@ -25,8 +25,8 @@ use gate::Gate;
 pub use id::AccountId;
 pub(crate) use journal::next_era;
 pub use journal::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, NamedRequest, Rewind, RewindOutcome,
-    SNAPSHOT_BYTES_MAX,
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
+    RewindOutcome, SNAPSHOT_BYTES_MAX,
 };
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use market::Timestamp;
 use store::{
     AccountId, Accounts, GuardKey, GuardRow, NewPassword, NewSeat, NodeId, PaceLimit, RateAsk, RateDecision,
     SeatEnding, SeatOutcome, SeatRequest, Shared, SignatureLimits, SignatureOutcome, TimedRequests,
@@ -282,7 +281,10 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     assert_eq!(again, SeatOutcome::Seated { id, online, superseded: Vec::new() }, "it was not here");
     let beat = nodes[0].shared().beat("node 1", "first").unwrap();
     assert_eq!((beat.nodes, beat.ended), (2, vec![(first, SeatEnding::Superseded)]));
-    assert!(nodes[0].shared().beat("node 1", "first").unwrap().ended.is_empty(), "told once");
+    let again = nodes[0].shared().beat("node 1", "first").unwrap();
+    assert_eq!(again.ended, [(first, SeatEnding::Superseded)], "as long as it has the seat");
+    nodes[0].shared().leave(first);
+    assert!(nodes[0].shared().beat("node 1", "first").unwrap().ended.is_empty());
     // And once more, at the node where it is.
     let SeatOutcome::Seated { superseded, .. } = sit(&nodes[1], &seat(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
