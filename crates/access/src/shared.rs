@@ -55,6 +55,11 @@ impl Access {
         self.reach.nodes()
     }
 
+    /// What time it is at the database, where that is a server and has been heard of.
+    pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
+        self.shared_rates.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
+    }
+
     /// The nodes of the database; none where there is one process.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
         self.accounts.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))

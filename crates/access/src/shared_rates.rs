@@ -170,6 +170,11 @@ impl SharedRates {
         self.lock().clock = Some((now_us, uptime));
     }
 
+    /// What time it is at the database, in microseconds, as far as is known.
+    pub(crate) fn clock(&self, uptime: Duration) -> Option<i64> {
+        Some(self.lock().at(uptime)).filter(|at_us| *at_us > 0)
+    }
+
     /// What was refused may be admitted by now: the windows have changed.
     pub(crate) fn forget_refusals(&self) {
         self.lock().accounts.values_mut().for_each(|window| (window.refused, window.last) = (None, None));

@@ -2,7 +2,7 @@
 //! away and when it is back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use access::Reached;
@@ -15,11 +15,14 @@ use crate::metrics::JobName;
 
 /// Others miss a node after fifteen seconds.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// Paper accounts put up with so much.
+const CLOCKS_APART_S: i64 = 2;
 /// Rows that have ended cost room and nothing else.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
     let (core, links) = (core.clone(), links.clone());
+    let is_apart = AtomicBool::new(false);
     Job {
         name: JobName::Nodes,
         place: RunsOn::EveryServer,
@@ -32,6 +35,7 @@ pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
             let beat = core.access.beat(&core.node_name, &silent, core.uptime());
             tell(before, core.access.reached(core.uptime()));
             let ended = beat?;
+            tell_clock(&core, &is_apart);
             links.told_silence(&silent);
             for (id, why) in ended {
                 links.end(id, why);
@@ -39,6 +43,17 @@ pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
             Ok(Progress::Done)
         }),
     }
+}
+
+/// Says once that this machine's clock and the database's are apart: other nodes have another present.
+fn tell_clock(core: &Core, is_apart: &AtomicBool) {
+    let Some(there) = core.access.database_clock(core.uptime()) else { return };
+    let ahead_s = core.machine_now().0.saturating_sub(there.0);
+    let now = ahead_s.abs() > CLOCKS_APART_S;
+    if now && !is_apart.swap(now, Ordering::AcqRel) {
+        tracing::warn!(ahead_s, "the clocks of this machine and of the database are apart: set them by NTP");
+    }
+    is_apart.store(now, Ordering::Release);
 }
 
 /// Says once that the database is away, and that it is back.

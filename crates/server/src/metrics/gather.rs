@@ -154,6 +154,9 @@ fn nodes(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
     let help = "How long the database is away; 0 while it is there.";
     text.one(Kind::Gauge, "chandler_database_away_seconds", help, Some(away));
+    let help = "Seconds that the clock of this machine is ahead of the database's; negative if it is behind.";
+    let ahead = access.database_clock(uptime).map_or(0, |there| site.core.machine_now().0 - there.0);
+    text.one(Kind::Gauge, "chandler_database_clock_ahead_seconds", help, Some(ahead));
     let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
     let shares = !matches!(access.reached(uptime), Reached::Yes);
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
