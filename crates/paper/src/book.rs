@@ -1,6 +1,6 @@
 //! One account in memory: what its journal comes to, as of a head of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
@@ -15,9 +15,6 @@ use crate::snapshot::{self, FORMAT};
 /// How often something is decided or read anew because another process was quicker.
 pub(crate) const TRIES_MAX: u32 = 8;
 
-/// Changes that wait for their turn after one that came too late.
-const TURNS: u32 = 32;
-
 /// The place of an account in memory: whoever works on it holds the lock.
 #[derive(Debug)]
 pub(crate) struct AccountSlot {
@@ -25,8 +22,6 @@ pub(crate) struct AccountSlot {
     pub(crate) last_pushed: Arc<LastPushed>,
     /// When somebody last asked for it, in requests of the service.
     pub(crate) used: AtomicU64,
-    /// So many changes wait for their turn first, because another process was quicker a moment ago.
-    takes_turns: AtomicU32,
 }
 
 impl Default for AccountSlot {
@@ -34,27 +29,11 @@ impl Default for AccountSlot {
         let last_pushed = Arc::<LastPushed>::default();
         let kept =
             AccountState { book: None, last_ticket: None, version: None, last_pushed: last_pushed.clone() };
-        AccountSlot {
-            kept: Mutex::new(kept),
-            last_pushed,
-            used: AtomicU64::new(0),
-            takes_turns: AtomicU32::new(0),
-        }
+        AccountSlot { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
     }
 }
 
 impl AccountSlot {
-    /// Whether a change waits for its turn.
-    pub(crate) fn takes_turns(&self) -> bool {
-        let count = &self.takes_turns;
-        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1)).is_ok()
-    }
-
-    /// Another process was quicker.
-    pub(crate) fn was_late(&self) {
-        self.takes_turns.store(TURNS, Ordering::Relaxed);
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
         // Whoever panics has taken the book out, and it is read again.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)

@@ -321,15 +321,13 @@ impl Paper {
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         for _ in 0..TRIES_MAX {
-            let place = self.place(id);
             // Without a turn it is tried all the same.
-            let turn = place.takes_turns().then(|| self.accounts.journal_turn(id).ok());
+            let turn = self.accounts.journal_turn(id).ok();
             let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
             if let Some(changed) = self.finish(id, attempt)? {
                 return Ok(changed);
             }
             drop(turn);
-            place.was_late();
         }
         Err(PaperError::Contended { account: id.0 })
     }

@@ -8,13 +8,12 @@ use std::collections::HashSet;
 
 use market::Timestamp;
 
-use super::connections::Held;
 use super::{
     AccountId, Accounts, AuditNote, Gate, audit, check_texts, journal_sql as sql, paper_statements, tallies,
 };
 use crate::StoreError;
 use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Row, Value};
+use crate::engine::{Db, Fault, Role, Row, Value};
 
 /// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
 const ENTRIES_MAX: u32 = 4_096;
@@ -116,15 +115,10 @@ pub enum RewindOutcome {
 }
 
 /// The turn of one server at the journal of an account.
-pub struct JournalTurn<'a>(Option<Held<'a>>);
+#[derive(Debug)]
+pub struct JournalTurn(Option<Box<Db>>);
 
-impl std::fmt::Debug for JournalTurn<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JournalTurn")
-    }
-}
-
-impl Drop for JournalTurn<'_> {
+impl Drop for JournalTurn {
     fn drop(&mut self) {
         // A connection that cannot roll back is closed.
         self.0.iter().for_each(|db| db.rollback().unwrap_or_default());
@@ -144,13 +138,11 @@ impl Accounts {
 
     /// Waits until nobody else has a turn at the journal of an account, and has it until it is dropped. Nothing depends on it: additions to what is stale
     /// are refused anyway. It keeps servers that change one account at the same time from refusing each other again and again.
-    pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn<'_>, StoreError> {
-        if self.shared.is_none() {
-            return Ok(JournalTurn(None));
-        }
-        let db = self.connections.write();
+    pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn, StoreError> {
+        let Some(turns) = &self.turns else { return Ok(JournalTurn(None)) };
+        let db = Db::on_server(turns, Role::Writer);
         db.begin_write()?;
-        let turn = JournalTurn(Some(db));
+        let turn = JournalTurn(Some(Box::new(db)));
         turn.0.iter().try_for_each(|db| db.first(sql::TURN, [id.0], |_| Ok(())).map(drop))?;
         Ok(turn)
     }

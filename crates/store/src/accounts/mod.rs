@@ -14,6 +14,7 @@ use crate::StoreError;
 use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
 use crate::count::small;
 use crate::engine::home::Home;
+use crate::engine::postgres::Server;
 use crate::engine::{Db, Fault, Row, Sql};
 use crate::version::VersionReader;
 
@@ -190,6 +191,8 @@ pub struct Accounts {
     connections: Connections,
     home: Home,
     following: Following,
+    /// For turns at journals, where others may want theirs.
+    turns: Option<Arc<Server>>,
     /// What is shared with other nodes, where there may be some.
     shared: Option<Arc<Shared>>,
 }

@@ -70,7 +70,13 @@ impl Accounts {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let connections = Connections::of_file(Db::open(&path, Role::Reader)?, writer);
-        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
+        Ok(Accounts {
+            connections,
+            home: Home::File(path),
+            following: Following::default(),
+            turns: None,
+            shared: None,
+        })
     }
 
     fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
@@ -85,6 +91,9 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
+        // Of its own: whoever has a turn needs another connection for what they do in it.
+        let turns = Server::open(address, Schema::Accounts, Pace::Usual)
+            .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
         let open = move |commit| match commit {
             Commit::Durable => Db::on_server(&durable, writes_as),
@@ -96,6 +105,7 @@ impl Accounts {
             connections,
             home,
             following: Following::default(),
+            turns: Some(turns),
             shared: Some(Arc::new(Shared::new(pool))),
         })
     }
@@ -139,7 +149,13 @@ impl Accounts {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
         let connections = Connections::of_file(reader, Db::open(&path, Role::Onlooker)?);
-        Ok(Accounts { connections, home: Home::File(path), following: Following::default(), shared: None })
+        Ok(Accounts {
+            connections,
+            home: Home::File(path),
+            following: Following::default(),
+            turns: None,
+            shared: None,
+        })
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
