@@ -117,6 +117,12 @@ class Cut(unittest.TestCase):
         self.servers.append(node)
         return node
 
+    def wait_until_held(self, node):
+        # The first answer comes from the database; what is behind it is fetched into the copy of the node meanwhile.
+        harness.wait_for(
+            lambda: node.metrics()["chandler_copy_symbols"] > 0 and node.metrics()["chandler_copy_symbols_waiting"] == 0,
+            "the copy of a node", PATIENCE_S)
+
     def wait_until_cut(self, node):
         harness.wait_for(lambda: node.metrics()["chandler_database_up"] == 0, "a node that knows it", PATIENCE_S)
 
@@ -140,6 +146,7 @@ class Cut(unittest.TestCase):
         for quotes in contexts:
             for symbol in held:
                 self.assertEqual(ask(quotes, symbol), 1)
+        self.wait_until_held(self.cut)
         self.way.set(mode)
         self.wait_until_cut(self.cut)
         status, ready = self.cut.readiness()
@@ -186,6 +193,7 @@ class Cut(unittest.TestCase):
         account = self.whole.account("sharing", "--quota", "10")
         # The node knows the account by what the client proves it with: a signature.
         self.assertEqual(ask(self.cut.quotes(account, "http"), nodes.SECURITIES[0]), 1)
+        self.wait_until_held(self.cut)
         self.way.set("refuse")
         self.wait_until_cut(self.cut)
         worker = Worker(account, self.cut.url, "candles", [nodes.SECURITIES[0]] * 70)

@@ -51,7 +51,13 @@ pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
             headers.insert(RATE_RESET, HeaderValue::from(seconds_up(allowance.more_in)));
         }
         Ok(None) => {}
+        // The beat says once that the database is away.
+        Err(error) if error.is_away() => {}
         Err(error) => tracing::error!(%error, "cannot look up what an account may ask"),
+    }
+    if site.core.is_degraded() {
+        // Nobody waits here for a database that is known to be away.
+        return;
     }
     match site.core.access.usage(caller.who.account(), site.core.market_now()) {
         Ok(Some(usage)) => {
@@ -62,6 +68,7 @@ pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
             }
         }
         Ok(None) => {}
+        Err(error) if error.is_away() => {}
         Err(error) => tracing::error!(%error, "cannot look up what an account has used"),
     }
 }

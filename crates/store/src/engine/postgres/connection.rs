@@ -232,7 +232,7 @@ impl Connection {
     pub(super) fn create(&self, text: &str) -> Result<(), Fault> {
         match self.alone(text, |session| session.script(text)) {
             // Somebody else was a moment faster.
-            Err(trouble) if matches!(trouble.code(), Some("23505" | "42P06" | "42P07")) => Ok(()),
+            Err(trouble) if matches!(trouble.code(), Some("23505" | "42710" | "42P06" | "42P07")) => Ok(()),
             created => Ok(created.map(drop)?),
         }
     }
