@@ -5,6 +5,8 @@
 //! brought the database forward. A step says which programs may: `oldest` is the oldest schema that a program may know. Steps
 //! only add; what no program needs any more goes with a later step, when all of them know the one between.
 
+use std::time::{Duration, Instant};
+
 use market::Timestamp;
 
 use super::migrations::{Migration, known};
@@ -25,6 +27,10 @@ pub(crate) const NOTE: Sql = Sql {
         "insert into migration (version, name, digest, applied_at) select $1, $2, $3, $4 where $5 is not null",
     )
 };
+
+/// On a server, steps that meet a lock are tried again for so long, with pauses.
+const TRIED_FOR: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
 /// it refuse the database as a newer one.
@@ -73,6 +79,19 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
     // What is another program's is refused before anything is written to it.
     schema(db, migrations)?;
     db.make_ledger()?;
+    let until = Instant::now() + TRIED_FOR;
+    loop {
+        match attempt(db, migrations, now) {
+            // Nothing of it was done. Whoever waits behind this one for the same table has it meanwhile.
+            Err(StoreError::Locked { .. }) if db.is_remote() && Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn attempt(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     db.begin_write()?;
     let done = steps(db, migrations, now).and_then(|()| db.commit());
     if done.is_err() {
@@ -83,6 +102,10 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 }
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
+    if db.is_remote() {
+        // A step that waits for a table keeps everybody else from it, and servers of the schema before are at work.
+        db.script("wait for no lock for long", "set local lock_timeout = '1s'")?;
+    }
     schema(db, migrations)?;
     db.mark_as_ours()?;
     // Read again, now that no other process can be at it: one may have been quicker.

@@ -108,6 +108,7 @@ impl Move<'_> {
             for table in &pair.tables {
                 tables.push(pair.compare(table, &mut counter)?);
             }
+            source.let_go(pair.part)?;
         }
         drop(pairs);
         Ok(Copied { source, target, tables, resumed })

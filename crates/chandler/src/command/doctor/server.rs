@@ -8,9 +8,9 @@ use crate::output;
 /// From which difference on clocks are worth a look, and from which on signatures are refused.
 const CLOCK_WARN_MS: i64 = 30_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Pools of connections of a node: candles, accounts, and what nodes share of limits. Two more connections listen.
+/// Pools of connections of a node: candles, accounts, and what nodes share of limits. Two more connections listen, and two hold leases.
 const POOLS: usize = 3;
-const LISTENERS: usize = 2;
+const OTHERS: usize = 4;
 /// A standby that is further behind is worth a look.
 const BEHIND_WARN_MS: i64 = 60_000;
 
@@ -130,7 +130,7 @@ fn clock(ahead_ms: i64) -> Check {
 fn connections(facts: &ServerFacts, pool: usize, nodes: usize) -> Option<Check> {
     const NAME: &str = "connections";
     let found = facts.connections?;
-    let each = pool.saturating_mul(POOLS).saturating_add(LISTENERS);
+    let each = pool.saturating_mul(POOLS).saturating_add(OTHERS);
     let wanted = each.saturating_mul(nodes.max(1));
     let says = format!(
         "{} of {} in use; {} may take {wanted} (pool={pool})",
@@ -274,7 +274,7 @@ mod tests {
         let two = connections(&facts(97), 16, 2).unwrap();
         assert_eq!(
             (two.verdict, two.says.as_str()),
-            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 100 (pool=16)")
+            (Verdict::Warn, "3 of 97 in use; 2 nodes may take 104 (pool=16)")
         );
         assert!(two.advice.unwrap().contains("max_connections to 120"));
         assert!(connections(&ServerFacts::default(), 16, 1).is_none());
