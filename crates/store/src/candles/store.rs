@@ -168,6 +168,12 @@ impl Store {
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
+    /// A reader for checks, of which a statement may go through everything, and which asks no local copy.
+    pub fn checker(&self) -> Result<Reader, StoreError> {
+        let home = Home::of(&self.place, Part::Candles, Pace::Long)?;
+        Store { home, ..self.without_copy() }.reader()
+    }
+
     /// A reading connection to the database, which has the right schema.
     fn connect(&self) -> Result<Db, StoreError> {
         self.must_exist()?;

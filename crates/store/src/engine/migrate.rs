@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
 /// it refuse the database as a newer one.
 pub(crate) const MOVING: i64 = i64::MAX;
+const ANY_STEP: Sql =
+    Sql::new("look for migrations", "select version from migration where version > 0 limit 1");
 const MOVED_FROM: Sql =
     Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
 
@@ -72,6 +74,11 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
         Some((version, ..)) => Err(StoreError::Changed { place: place(), version }),
         None => Ok(found),
     }
+}
+
+/// Whether a database has been through a step, or is marked as the target of a move: then there are tables.
+pub(crate) fn has_begun(db: &Db) -> Result<bool, StoreError> {
+    Ok(db.first(ANY_STEP, [], |_| Ok(()))?.is_some())
 }
 
 /// Brings a database to the newest version, all steps or none.

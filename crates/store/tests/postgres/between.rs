@@ -1,10 +1,10 @@
 //! A store that goes from a directory to a server and back is the same at every end.
 
 use market::Timestamp;
-use store::{Access, Accounts, Move, MoveError, Place, Store, StoreError};
+use store::{Access, Accounts, Move, MoveError, Place, Security, Store, StoreError};
 
 use crate::accounts::add;
-use crate::fixture::{Home, NOW, block, minutes, put};
+use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::moving::{content, findings, moving};
 
 /// A store in a directory, with a bit of everything.
@@ -177,4 +177,62 @@ fn a_role_that_owns_nothing_can_be_moved_to() {
     moving(&from, &to).unwrap().finish().unwrap();
     assert_eq!(content(&to), content(&from));
     server.database_sql(&format!("drop owned by {role}; drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_text_that_postgresql_cannot_hold_is_brought_as_near_as_it_can_be() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let [from, copy] = ["from", "copy"].map(|name| Place::from(dir.path().join(name)));
+    let store = Store::open(&from, Access::Write { now: NOW }).unwrap();
+    let security = Security { name_en: Some("Ten\0cent".to_owned()), ..Security::new(symbol("700.HK")) };
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_security(&security).unwrap();
+    batch.commit().unwrap();
+    drop(writer);
+    let to = Place::from(&home);
+    let name = |place: &Place| {
+        let mut reader = Store::open(place, Access::Read).unwrap().reader().unwrap();
+        reader.view().security(&symbol("700.HK")).unwrap().unwrap().name_en.unwrap()
+    };
+    moving(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(name(&to), "Ten\u{fffd}cent");
+    moving(&from, &copy).unwrap().finish().unwrap();
+    assert_eq!(name(&copy), "Ten\0cent");
+}
+
+#[test]
+fn a_database_that_was_left_before_its_first_step_has_no_accounts() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    in_a_directory(&from);
+    let to = Place::from(&home);
+    drop(Accounts::open(&to, NOW).unwrap());
+    assert!(Accounts::is_there(&to).unwrap());
+    // As whoever made the ledger leaves it when stopped there.
+    let server = home.on_server();
+    let ledger = format!(
+        "create table kept as table {0}.migration with no data; drop schema {0} cascade; create schema {0}; \
+         create table {0}.migration (like kept); alter table {0}.migration add primary key (version); drop table kept",
+        server.schema("accounts")
+    );
+    server.database_sql(&ledger).unwrap();
+    assert!(!Accounts::is_there(&to).unwrap());
+    moving(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(content(&to), content(&from));
+}
+
+#[test]
+fn a_target_that_has_only_a_beginning_is_told_as_such() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    in_a_directory(&from);
+    let to = Place::from(&home);
+    let Place::Server(address) = &to else { panic!("{to}") };
+    let copied = moving(&from, &to).unwrap();
+    let half = store::occupancy(address).unwrap();
+    copied.finish().unwrap();
+    let whole = store::occupancy(address).unwrap();
+    assert_eq!((half.is_half_moved, whole.is_half_moved), (true, false));
+    assert_eq!(half.schemas, whole.schemas);
 }

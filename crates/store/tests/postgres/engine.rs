@@ -9,12 +9,12 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::engine::migrate::migrate;
+use crate::engine::migrations::Migration;
 use crate::engine::params::Value;
 use crate::engine::postgres::{
     Address, Connection, Need, News, Pace, Schema, Server, Subject, Trouble, Watch,
 };
-use crate::engine::migrate::migrate;
-use crate::engine::migrations::Migration;
 use crate::engine::statements_on_postgres::harness;
 use crate::engine::{Db, Fault, Role, Row};
 

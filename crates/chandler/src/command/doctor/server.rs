@@ -104,6 +104,13 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
         address.database(),
         facts.encoding
     );
+    if found.is_half_moved {
+        return Check::warn(
+            NAME,
+            format!("{says}; it has only the beginning of a move"),
+            "run that `chandler move` again to finish it",
+        );
+    }
     let is_complete = found.schemas.iter().all(Option::is_some);
     match is_complete || facts.may_create {
         true => Check::ok(NAME, says),
@@ -270,13 +277,13 @@ mod tests {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()
         };
-        assert_eq!(connections(&facts(50), 16, 1).unwrap().verdict, Verdict::Ok);
+        assert_eq!(connections(&facts(52), 16, 1).unwrap().verdict, Verdict::Ok);
         let two = connections(&facts(97), 16, 2).unwrap();
         assert_eq!(
             (two.verdict, two.says.as_str()),
             (Verdict::Warn, "3 of 97 in use; 2 nodes may take 104 (pool=16)")
         );
-        assert!(two.advice.unwrap().contains("max_connections to 120"));
+        assert!(two.advice.unwrap().contains("max_connections to 124"));
         assert!(connections(&ServerFacts::default(), 16, 1).is_none());
     }
 
