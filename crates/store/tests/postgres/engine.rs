@@ -654,10 +654,9 @@ fn a_connection_that_broke_is_replaced_in_a_pool_of_one() {
     db.begin(true).unwrap();
     terminate(&admin, "breaks-alone");
     until(|| backends(&admin, "breaks-alone") == 0);
-    let began = Instant::now();
+    // It does not wait for itself, which would end in an error.
     assert_ne!(backend(&db), before);
     db.commit().unwrap();
-    assert!(began.elapsed() < 5 * SECOND, "it waited for itself");
 }
 
 #[test]
