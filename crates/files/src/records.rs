@@ -176,6 +176,10 @@ impl Named<'_> {
             return Ok(None);
         };
         let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not UTF-8"))?;
+        // Not every database can store one.
+        if text.contains('\0') {
+            return Err(format!("{name} has a NUL in it"));
+        }
         if text.chars().count() > TEXT_MAX {
             return Err(format!("{name} is longer than {TEXT_MAX} characters"));
         }

@@ -67,7 +67,7 @@ pub fn check_until(
         return Ok(None);
     }
     let mut candles = Candles::default();
-    let mut reader = store.reader()?;
+    let mut reader = store.checker()?;
     let stopped = Cell::new(false);
     let go_on = || if stopped.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let findings = reader.check_until(Depth::Full, go_on, |series, entry, bytes| {
@@ -99,8 +99,12 @@ pub fn check_until(
     let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
     report.damage.extend(findings.into_iter().map(damage));
     let snapshot = reader.snapshot()?;
-    // Which of them cannot be listed has been reported above.
-    for security in snapshot.securities().unwrap_or_default() {
+    let securities = match snapshot.securities() {
+        // Which of them cannot be listed has been reported above.
+        Err(error) if error.is_of_data() => Vec::new(),
+        listed => listed?,
+    };
+    for security in securities {
         if watch(&report).is_break() {
             return Ok(None);
         }
@@ -117,6 +121,8 @@ pub fn check_until(
             }),
             // Damaged blocks have been reported above.
             Err(HistoryError::Store(StoreError::Damaged { .. } | StoreError::Value { .. })) => {}
+            // A server refuses all that comes after damage in the same snapshot.
+            Err(HistoryError::Store(StoreError::Engine { .. })) if !report.damage.is_empty() => break,
             Err(HistoryError::Store(error)) => return Err(error),
             Err(_) => {}
         }

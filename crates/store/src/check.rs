@@ -32,22 +32,22 @@ impl Reader {
     ) -> Result<Option<Vec<Finding>>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
-        findings.tables(&snapshot, depth);
+        findings.tables(&snapshot, depth)?;
         let db = snapshot.db();
         let all =
             db.all(sql::RAW_SERIES, [], |row| Ok(SeriesInfo::read(row).map_err(db.fail("list the series"))));
-        let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all))) else {
+        let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all)))? else {
             return Ok(Some(findings.list));
         };
         for kept in all {
-            let Some(kept) = findings.absorb(kept.map(|kept| (Vec::new(), kept))) else { continue };
+            let Some(kept) = findings.absorb(kept.map(|kept| (Vec::new(), kept)))? else { continue };
             if go_on().is_break() {
                 return Ok(None);
             }
             if findings.list.len() >= FINDINGS_MAX {
                 break;
             }
-            findings.absorb(one_series(&snapshot, &kept, &mut inspect));
+            findings.absorb(one_series(&snapshot, &kept, &mut inspect))?;
         }
         findings.list.truncate(FINDINGS_MAX);
         Ok(Some(findings.list))
@@ -57,7 +57,7 @@ impl Reader {
     pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
-        findings.tables(&snapshot, depth);
+        findings.tables(&snapshot, depth)?;
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
     }
@@ -70,9 +70,10 @@ impl Accounts {
         let db = self.read();
         // One state: others write meanwhile.
         db.begin_read()?;
-        findings.absorb(engine(&db, depth));
+        let checked = findings.absorb(engine(&db, depth));
         findings.list.extend(db.check_seals().into_iter().map(Finding::from));
         db.commit().ok();
+        checked?;
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
     }
@@ -94,27 +95,35 @@ struct Findings {
 }
 
 impl Findings {
-    fn tables(&mut self, view: &View, depth: Depth) {
-        self.absorb(engine(view.db(), depth));
+    fn tables(&mut self, view: &View, depth: Depth) -> Result<(), StoreError> {
+        self.absorb(engine(view.db(), depth))?;
         self.list.extend(view.db().check_seals().into_iter().map(Finding::from));
-        self.absorb(miscounted(view));
-        self.absorb(orphans(view));
-        self.absorb(counters(view));
+        self.absorb(miscounted(view))?;
+        self.absorb(orphans(view))?;
+        self.absorb(counters(view)).map(drop)
     }
 
     /// A part that cannot be read is itself a finding, and the next part may well be readable.
-    fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Option<T> {
+    fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Result<Option<T>, StoreError> {
         match part {
             Ok((found, value)) => {
                 self.list.extend(found);
-                Some(value)
+                Ok(Some(value))
             }
             Err(error) => {
+                let error = damage(error, &self.list)?;
                 self.list.push(Finding::Unreadable(error.to_string()));
-                None
+                Ok(None)
             }
         }
     }
+}
+
+/// An error that is a finding. One that says nothing of what is stored is passed on: a connection that broke is no damage. A server ends the
+/// transaction with the statement that met damage, so after a finding its refusals belong to that.
+pub(crate) fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError, StoreError> {
+    let follows = matches!(error, StoreError::Engine { .. }) && !found.is_empty();
+    if error.is_of_data() || follows { Ok(error) } else { Err(error) }
 }
 
 fn engine(db: &Db, depth: Depth) -> Part {
@@ -177,7 +186,9 @@ fn one_series(
         if let Some(before) = before.filter(|before| before.last >= entry.first) {
             found.push(Finding::Overlap { series: series.clone(), before: *before, entry: *entry });
         }
-        found.extend(body(view, series, entry, inspect));
+        if let Some(finding) = body(view, series, entry, inspect, &found)? {
+            found.push(finding);
+        }
     }
     if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
         (totals.first, totals.last) = (first.first, last.last);
@@ -193,17 +204,21 @@ fn body(
     series: &Series,
     entry: &BlockEntry,
     inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
-) -> Option<Finding> {
+    found: &[Finding],
+) -> Result<Option<Finding>, StoreError> {
     let (series, entry) = (series.clone(), *entry);
     let read = view
         .with_body(entry.id, |body| (body.len() as u64, entry.fits(body), inspect(&series, &entry, body)));
-    match read {
-        Err(error) => Some(Finding::Body { series, entry, reason: error.to_string() }),
+    Ok(match read {
+        Err(error) => {
+            let reason = damage(error, found)?.to_string();
+            Some(Finding::Body { series, entry, reason })
+        }
         Ok(None) => Some(Finding::BodyMissing { series, entry }),
         Ok(Some((found, ..))) if found != u64::from(entry.bytes) => {
             Some(Finding::BodyLength { series, entry, found })
         }
         Ok(Some((_, _, Some(reason)))) => Some(Finding::Body { series, entry, reason }),
         Ok(Some((_, fits, None))) => (!fits).then_some(Finding::BodyForeign { series, entry }),
-    }
+    })
 }

@@ -169,6 +169,23 @@ impl StoreError {
         matches!(self, StoreError::Waits { .. })
     }
 
+    /// Whether this may say something of what is stored, and not only of the way to it.
+    pub fn is_of_data(&self) -> bool {
+        match self {
+            StoreError::Away { .. }
+            | StoreError::Unknown { .. }
+            | StoreError::Locked { .. }
+            | StoreError::Exhausted { .. }
+            | StoreError::Refused { .. }
+            | StoreError::ReadOnlyServer { .. }
+            | StoreError::NoRights { .. }
+            | StoreError::Waits { .. } => false,
+            // A server has words of its own for damage.
+            StoreError::Engine { place, .. } => place.path().is_some(),
+            _ => true,
+        }
+    }
+
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
         StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
     }

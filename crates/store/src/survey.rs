@@ -3,7 +3,7 @@
 use crate::StoreError;
 use crate::engine::Owner;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
-use crate::engine::{Db, Fault, Place, Role, Row, Sql};
+use crate::engine::{Db, Fault, Place, Role, Row, Sql, migrate};
 
 /// One host of an address.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct ServerFacts {
     pub archiving: Option<Archiving>,
     /// Of the database; what is not `UTF8` is refused before.
     pub encoding: String,
-    /// Whether this user may create schemas in the database.
+    /// Whether this user may create what a store needs: schemas in the database, or tables in those that are there.
     pub may_create: bool,
 }
 
@@ -68,6 +68,8 @@ pub struct Archiving {
 pub struct Occupancy {
     /// The schemas of candles and accounts, by the steps that they have been through; `None` where there is none yet.
     pub schemas: [Option<i64>; 2],
+    /// Whether it has only the beginning of a store that is moved there.
+    pub is_half_moved: bool,
     /// Leases that are held, by their names.
     pub leases: Vec<String>,
     /// Servers that were seen within the last 15 seconds, by their names.
@@ -79,7 +81,8 @@ pub struct Occupancy {
 const ABOUT: Sql = Sql::new(
     "ask the server about itself",
     "select current_setting('server_version'), pg_is_in_recovery(), current_setting('transaction_read_only'), \
-     current_setting('data_checksums', true), has_database_privilege(current_database(), 'create'), \
+     current_setting('data_checksums', true), has_database_privilege(current_database(), 'create') \
+        or (select count(*) from pg_catalog.pg_namespace where nspname::text in ($1, $2) and has_schema_privilege(oid, 'create')) = 2, \
      current_setting('server_encoding')",
 );
 const CLOCK: Sql = Sql::new(
@@ -109,7 +112,10 @@ const ARCHIVING: Sql = Sql::new(
     "select current_setting('archive_mode') <> 'off', cast(date_part('epoch', last_archived_time) as bigint), \
      cast(date_part('epoch', last_failed_time) as bigint) from pg_stat_archiver",
 );
-const STEPS: Sql = Sql::new("read the migrations", "select max(version) from migration where version > 0");
+const STEPS: Sql = Sql::new(
+    "read the migrations",
+    "select max(case when version < $1 then version end), coalesce(max(version) = $1, false) from migration where version > 0",
+);
 const LEASES: Sql = Sql::new(
     "look for leases",
     "select name from lease where until_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) order by name",
@@ -144,7 +150,10 @@ pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
         if db.owner()? != Owner::Ours {
             continue;
         }
-        *steps = db.one(STEPS, [], |row| row.get(0))?;
+        let (newest, is_marked): (Option<i64>, bool) =
+            db.one(STEPS, [migrate::MOVING], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        *steps = newest;
+        found.is_half_moved |= is_marked;
         found.leases.extend(db.all(LEASES, [], |row| row.get::<String>(0))?);
         if schema == Schema::Accounts {
             for (name, ago_ms) in db.all(NODES, [], |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)))? {
@@ -168,7 +177,7 @@ fn connected(address: &Address, schema: Schema) -> Result<Db, StoreError> {
 
 fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, StoreError> {
     let db = connected(address, Schema::Accounts)?;
-    let mut facts = db.one(ABOUT, [], |row| {
+    let mut facts = db.one(ABOUT, address.schemas(), |row| {
         let is_standby: bool = row.get(1)?;
         Ok(ServerFacts {
             version: row.get(0)?,

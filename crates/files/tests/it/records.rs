@@ -229,6 +229,21 @@ fn kinds_are_read_from_parquet_too() {
 }
 
 #[test]
+fn a_text_with_a_nul_in_it_is_refused_with_its_row() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("symbol", Arc::new(StringArray::from(vec!["2800.HK", "5.HK"]))),
+        ("name_en", Arc::new(StringArray::from(vec!["Tracker\0Fund", "HSBC"]))),
+    ];
+    let bytes = parquet(RecordBatch::try_from_iter(columns).unwrap());
+    let Ok(Table::Securities(records)) = open("s.parquet", &bytes, &options()) else {
+        panic!("no securities")
+    };
+    let told: Vec<&str> = records.rejected.iter().map(|row| row.reason.as_str()).collect();
+    assert_eq!(told, ["name_en has a NUL in it"]);
+    assert_eq!(records.rows.len(), 1);
+}
+
+#[test]
 fn bare_tickers_take_the_region_of_the_options() {
     let options = ReadOptions { region: Some(market::Region::Us), ..options() };
     let Ok(Table::Securities(records)) = open("s.csv", b"symbol,name_en\nAAPL,Apple\n", &options) else {

@@ -58,6 +58,8 @@ pub(crate) fn commit(
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
+    // Each has a snapshot, and the writer wants a connection beside them.
+    let workers = workers.min(context.store.readers_max().unwrap_or(workers));
     let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
         failures.all().keys().for_each(|file| flush.forget(*file));

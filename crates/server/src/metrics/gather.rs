@@ -219,7 +219,8 @@ fn people(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
     // Rows are numbered from 1 on, so the last number is how many were written.
     // Nobody waits here for a database that is known to be away.
-    let last = (!site.core.is_degraded()).then(|| site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() }));
+    let last = (!site.core.is_degraded())
+        .then(|| site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() }));
     let last = last.and_then(|last| match last {
         Ok(rows) => Some(rows),
         // The beat says once that it is away.

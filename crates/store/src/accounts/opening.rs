@@ -118,7 +118,13 @@ impl Accounts {
             None => Ok(home.file().is_some_and(Path::exists)),
             Some(server) => {
                 home::check(server, Need::Read)?;
-                Ok(home.open(Role::Reader)?.owner()? != Owner::Nobody)
+                let db = home.open(Role::Reader)?;
+                match db.owner()? {
+                    Owner::Nobody => Ok(false),
+                    Owner::AnotherProgram => Ok(true),
+                    // Whoever made the ledger may have been stopped before the first step.
+                    Owner::Ours => migrate::has_begun(&db),
+                }
             }
         }
     }

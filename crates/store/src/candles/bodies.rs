@@ -122,8 +122,12 @@ impl View {
         if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 
-    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen, or a later one.
+    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen. All pages are of one state.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
+        self.steady(|| self.pages_back(series, until, each))
+    }
+
+    fn pages_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
         let (mut before, mut limit, mut rows_wanted, mut run) = (until, PAGE_FIRST, ROWS_FIRST, 2);
@@ -145,12 +149,7 @@ impl View {
                     self.fill(page.get_mut(place..).unwrap_or_default(), &mut run)?;
                 }
                 let Some((linked, decimals, body)) = page.get(place) else { break };
-                // Without a transaction a later page may be of another state.
-                let is_one_state = limit == PAGE_FIRST || self.db().in_transaction();
-                chain.step(*linked).map_err(|fault| match is_one_state {
-                    true => self.db().fail(sql::BODIES_BACK.what)(fault),
-                    false => self.replaced(sql::BODIES_BACK),
-                })?;
+                chain.step(*linked).map_err(self.db().fail(sql::BODIES_BACK.what))?;
                 self.count_block();
                 let bytes = body.as_deref().filter(|bytes| linked.entry.fits(bytes));
                 let bytes = bytes.ok_or_else(|| self.gone(sql::BODIES_BACK))?;

@@ -2,12 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use market::Symbol;
 
 use super::copy::{LocalCopy, Mark, sql as copy_sql};
 use crate::StoreError;
 use crate::engine::Db;
+
+/// How much later the copy is opened again that could not be.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -24,6 +28,8 @@ pub(crate) struct Nearby {
     /// A connection to the file with this number; none if that cannot be opened.
     db: Option<Db>,
     number: u64,
+    /// When it was last opened, or could not be.
+    opened: Instant,
     /// The side of the question that is being answered.
     asking: Cell<Option<Side>>,
     /// The side of the snapshot that is open.
@@ -40,6 +46,7 @@ impl Nearby {
             copy,
             db,
             number,
+            opened: Instant::now(),
             asking: Cell::default(),
             snapshot: Cell::default(),
             pinned: RefCell::default(),
@@ -49,8 +56,11 @@ impl Nearby {
     /// To be called between questions: the copy may have been begun anew.
     pub(crate) fn refresh(&mut self) {
         let number = self.copy.number();
-        if number != self.number {
+        // What kept it from being opened, such as too many open files, may be over.
+        let tries_again = self.db.is_none() && self.opened.elapsed() >= TRY_AGAIN;
+        if number != self.number || tries_again {
             (self.number, self.db) = (number, self.copy.reader(number).ok());
+            self.opened = Instant::now();
         }
     }
 

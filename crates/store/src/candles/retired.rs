@@ -3,6 +3,7 @@
 
 use crate::StoreError;
 use crate::candles::nodes_sql as sql;
+use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 
 /// For how long they stay. No request takes as long.
@@ -18,11 +19,21 @@ pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
     sweep_older(db, KEPT_US)
 }
 
-/// Removes all of them: for a move, when nobody else uses the database.
-pub(crate) fn sweep_all(db: &Db) -> Result<(), StoreError> {
-    // Of this very instant, too.
-    while sweep_older(db, -KEPT_US)? {}
-    Ok(())
+/// Removes all of them, in transactions of its own: for a move, when nobody else uses the database.
+pub(crate) fn sweep_all(db: &Db, lock: &WriterLock) -> Result<(), StoreError> {
+    loop {
+        db.begin_write()?;
+        let swept = lock.fence(db).and_then(|()| {
+            // Of this very instant, too.
+            let has_more = sweep_older(db, -KEPT_US)?;
+            lock.extend(db)?;
+            Ok(has_more)
+        });
+        let swept = swept.and_then(|has_more| db.commit().map(|()| has_more));
+        if !swept.inspect_err(|_| drop(db.rollback()))? {
+            return Ok(());
+        }
+    }
 }
 
 fn sweep_older(db: &Db, age_us: i64) -> Result<bool, StoreError> {
@@ -67,7 +78,7 @@ mod tests {
         };
         assert!(!sweep(&db).unwrap());
         assert_eq!(left(), [(0, 2), (0, 3), (1, 3)]);
-        sweep_all(&db).unwrap();
+        sweep_all(&db, &WriterLock::of_directory(dir.path()).unwrap()).unwrap();
         assert_eq!(left(), [(0, 2)]);
         let retired = Sql::new("look", "select count(*) from retired_body");
         assert_eq!(db.one(retired, [], |row| row.get::<i64>(0)).unwrap(), 0);

@@ -24,6 +24,9 @@ const TIDIED_MAX: usize = 50;
 /// Versions of which the stamp is kept. A local copy that is older is begun anew.
 const STAMPS_KEPT: i64 = 100_000;
 
+/// Connections of a pool that are for a writer, and for what is asked beside it.
+const NOT_FOR_READERS: usize = 3;
+
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
@@ -165,6 +168,12 @@ impl Store {
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
+    /// A reader for checks, of which a statement may go through everything, and which asks no local copy.
+    pub fn checker(&self) -> Result<Reader, StoreError> {
+        let home = Home::of(&self.place, Part::Candles, Pace::Long)?;
+        Store { home, ..self.without_copy() }.reader()
+    }
+
     /// A reading connection to the database, which has the right schema.
     fn connect(&self) -> Result<Db, StoreError> {
         self.must_exist()?;
@@ -203,13 +212,23 @@ impl Store {
         if found != known {
             return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
-        db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
+        db.begin_write()?;
+        let states = (ImportState::Interrupted.as_str(), ImportState::Running.as_str());
+        let noted = lock.fence(&db).and_then(|()| db.run(sql::INTERRUPT_IMPORTS, states));
+        let noted = noted.and_then(|_| db.commit());
+        noted.inspect_err(|_| drop(db.rollback()))?;
         let view = View::new(db, self.blocks_read.clone());
         let writer = Writer { view, has_nodes: self.has_nodes, begun: 0, lock };
         if writer.view.db().is_remote() {
             writer.tidy()?;
         }
         Ok(writer)
+    }
+
+    /// How many readers of this process may have a snapshot open at once, beside a writer: each has a connection, and the others wait. `None`
+    /// where a connection is a file of its own.
+    pub fn readers_max(&self) -> Option<usize> {
+        self.home.server().map(|server| server.address().pool().saturating_sub(NOT_FOR_READERS).max(1))
     }
 
     /// The right to do background work that changes this store, unless another process has it.

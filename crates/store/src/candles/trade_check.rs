@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::candles::trade_sql;
+use crate::check::damage;
 use crate::finding::Part;
 use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View};
 
@@ -15,7 +16,7 @@ impl Reader {
         mut inspect: impl FnMut(&TradeDay, &BlockEntry, &[u8]) -> Option<String>,
     ) -> Result<Option<Vec<Finding>>, StoreError> {
         let view = self.snapshot()?;
-        let mut found = around(&view).unwrap_or_else(unreadable);
+        let mut found = around(&view).or_else(|error| unreadable(error, &[]))?;
         let db = view.db();
         let days = db.all(trade_sql::RAW_DAYS, [], |row| {
             Ok(TradeDay::read(row).map_err(db.fail(trade_sql::RAW_DAYS.what)))
@@ -40,7 +41,8 @@ impl Reader {
             {
                 found.push(Finding::trades(before, "the day that should follow is missing"));
             }
-            found.extend(one_day(&view, &day, &mut inspect).map_or_else(unreadable, |(found, ())| found));
+            let of_day = one_day(&view, &day, &mut inspect).map(|(found, ())| found);
+            found.extend(of_day.or_else(|error| unreadable(error, &found))?);
             before = Some(day);
         }
         found.extend(
@@ -53,8 +55,8 @@ impl Reader {
     }
 }
 
-fn unreadable(error: StoreError) -> Vec<Finding> {
-    vec![Finding::Unreadable(error.to_string())]
+fn unreadable(error: StoreError, found: &[Finding]) -> Result<Vec<Finding>, StoreError> {
+    damage(error, found).map(|error| vec![Finding::Unreadable(error.to_string())])
 }
 
 fn follows(before: &TradeDay, day: &TradeDay) -> bool {
@@ -98,7 +100,7 @@ fn one_day(
             problem => problem,
         });
         let problem = match looked {
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(damage(error, &found)?.to_string()),
             Ok(None) => Some("it has no body".to_owned()),
             Ok(Some(problem)) => problem,
         };

@@ -3,6 +3,7 @@
 //! A lease ends by itself, by the clock of the database, if its holder stops renewing it. A holder that was slow does not know that; so whoever
 //! writes under one locks its row first in each of its transactions ([`Lease::fence`]), and writes nothing if it is another's by now.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::postgres::Server;
-use super::{Db, Role, Sql};
+use super::{Db, Role, Sql, Value};
 use crate::StoreError;
 
 /// How long a lease is good after it was renewed: as long as others wait for a holder that has died.
@@ -38,16 +39,18 @@ const TAKE: Sql = Sql::new(
         now_us!()
     ),
 );
-const RENEW: Sql = Sql::new(
-    "renew a lease",
-    concat!(
-        "update lease set until_us = ",
-        now_us!(),
-        " + cast($3 as bigint) where name = $1 and holder = $2"
-    ),
-);
-const FENCE: Sql =
-    Sql::new("make sure of a lease", "select name from lease where name = $1 and holder = $2 for update");
+// Both are also run on connections to other schemas of the database, so they say which one has the table.
+const RENEW: &str = "renew a lease";
+fn renewal(schema: &str) -> String {
+    let now = now_us!();
+    format!(
+        "update \"{schema}\".lease set until_us = {now} + cast($3 as bigint) where name = $1 and holder = $2"
+    )
+}
+const FENCE: &str = "make sure of a lease";
+fn fencing(schema: &str) -> String {
+    format!("select name from \"{schema}\".lease where name = $1 and holder = $2 for update")
+}
 const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
 
 /// Whoever has a lease.
@@ -66,7 +69,8 @@ impl Holder {
 /// Held until it is dropped, or lost.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    server: Arc<Server>,
+    /// A connection of its own: one that waited for others to be given back could come too late.
+    own: Arc<Server>,
     name: &'static str,
     holder: String,
     is_lost: Arc<AtomicBool>,
@@ -92,15 +96,16 @@ impl Lease {
             Err(StoreError::Locked { .. }) => return Ok(Err(Holder::default())),
             taken => taken?,
         };
+        let own = server.alone();
         let is_lost = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = mpsc::channel();
         let renew = {
-            let (server, holder, is_lost) = (server.clone(), holder.clone(), is_lost.clone());
+            let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
             move || {
                 while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
                     // One that cannot be renewed now may be the next time: nobody else has it until it ends.
-                    let db = Db::on_server(&server, Role::Writer);
-                    if matches!(db.run(RENEW, (name, &holder, GOOD_FOR_US)), Ok(0)) {
+                    let db = Db::on_server(&own, Role::Writer);
+                    if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
                         is_lost.store(true, Ordering::Release);
                         return;
                     }
@@ -113,7 +118,7 @@ impl Lease {
             .spawn(renew)
             .map_err(|source| StoreError::Io { what: "start a thread for", place: place.clone(), source })?;
         let (stop, renewing) = (Some(stop), Some(renewing));
-        Ok(Ok(Lease { server: server.clone(), name, holder, is_lost, stop, renewing }))
+        Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
     }
 
     /// Whether nobody else has it, as far as is known.
@@ -123,16 +128,19 @@ impl Lease {
 
     /// To be called first in a transaction that writes under this lease: nobody else can take it before that has ended.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
-        match db.first(FENCE, (self.name, &self.holder), |_| Ok(()))? {
-            Some(()) => Ok(()),
-            None => Err(StoreError::LeaseLost { place: db.place().clone() }),
-        }
+        let mut is_held = false;
+        let values = [Value::Text(self.name), Value::Text(&self.holder)];
+        db.each_text(FENCE, &fencing(self.own.schema()), &values, |_| {
+            is_held = true;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.place().clone() }) }
     }
 
     /// To be called last in such a transaction. The renewal waits for it, however long it takes; without this the lease
     /// could be over when it has ended.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
-        db.run(RENEW, (self.name, &self.holder, GOOD_FOR_US)).map(drop)
+        renew(db, self.own.schema(), self.name, &self.holder).map(drop)
     }
 }
 
@@ -143,8 +151,14 @@ impl Drop for Lease {
             renewing.join().ok();
         }
         // If this fails it ends by itself.
-        Db::on_server(&self.server, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
+        Db::on_server(&self.own, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
     }
+}
+
+/// How many leases it was: none if it is another's by now.
+fn renew(db: &Db, schema: &str, name: &str, holder: &str) -> Result<usize, StoreError> {
+    let values = [Value::Text(name), Value::Text(holder), Value::Int(GOOD_FOR_US)];
+    db.run_text(RENEW, &renewal(schema), &values)
 }
 
 /// Another word each time: a lease is of one holder, not of a process.

@@ -5,6 +5,8 @@
 //! brought the database forward. A step says which programs may: `oldest` is the oldest schema that a program may know. Steps
 //! only add; what no program needs any more goes with a later step, when all of them know the one between.
 
+use std::time::{Duration, Instant};
+
 use market::Timestamp;
 
 use super::migrations::{Migration, known};
@@ -26,9 +28,15 @@ pub(crate) const NOTE: Sql = Sql {
     )
 };
 
+/// On a server, steps that meet a lock are tried again for so long, with pauses.
+const TRIED_FOR: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
 /// it refuse the database as a newer one.
 pub(crate) const MOVING: i64 = i64::MAX;
+const ANY_STEP: Sql =
+    Sql::new("look for migrations", "select version from migration where version > 0 limit 1");
 const MOVED_FROM: Sql =
     Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
 
@@ -68,11 +76,29 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
     }
 }
 
+/// Whether a database has been through a step, or is marked as the target of a move: then there are tables.
+pub(crate) fn has_begun(db: &Db) -> Result<bool, StoreError> {
+    Ok(db.first(ANY_STEP, [], |_| Ok(()))?.is_some())
+}
+
 /// Brings a database to the newest version, all steps or none.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     // What is another program's is refused before anything is written to it.
     schema(db, migrations)?;
     db.make_ledger()?;
+    let until = Instant::now() + TRIED_FOR;
+    loop {
+        match attempt(db, migrations, now) {
+            // Nothing of it was done. Whoever waits behind this one for the same table has it meanwhile.
+            Err(StoreError::Locked { .. }) if db.is_remote() && Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn attempt(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     db.begin_write()?;
     let done = steps(db, migrations, now).and_then(|()| db.commit());
     if done.is_err() {
@@ -83,6 +109,10 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
 }
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
+    if db.is_remote() {
+        // A step that waits for a table keeps everybody else from it, and servers of the schema before are at work.
+        db.script("wait for no lock for long", "set local lock_timeout = '1s'")?;
+    }
     schema(db, migrations)?;
     db.mark_as_ours()?;
     // Read again, now that no other process can be at it: one may have been quicker.

@@ -406,6 +406,13 @@ impl Db {
         }
     }
 
+    /// The same without waiting for readers that keep it from that.
+    pub(crate) fn fold_log_at_once(&self) {
+        if let Some(database) = self.sqlite() {
+            database.checkpoint_at_once().ok();
+        }
+    }
+
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
         move |fault| StoreError::of(what, &self.place, fault)
     }

@@ -1,5 +1,7 @@
 //! What a statement is given: values that both engines know.
 
+use std::borrow::Cow;
+
 /// The longest bytes that are stored as one value.
 pub(crate) const BLOB_BYTES_MAX: usize = 16 << 20;
 
@@ -34,6 +36,12 @@ macro_rules! ints {
 ints!(i64, i32, u32, u16, u8, bool);
 
 impl ToValue for str {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(self)
+    }
+}
+
+impl ToValue for Cow<'_, str> {
     fn to_value(&self) -> Value<'_> {
         Value::Text(self)
     }

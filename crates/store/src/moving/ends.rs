@@ -31,7 +31,7 @@ pub(super) struct Source {
     pub(super) accounts: Option<Db>,
     mark: Mark,
     versions: Versions,
-    _guard: Guard,
+    guard: Guard,
 }
 
 /// The versions of candles and accounts.
@@ -98,7 +98,7 @@ impl Source {
         let candles = open(place, Part::Candles)?;
         if candles.is_remote() {
             // No server reads the state before, and elsewhere they would be bodies without an entry.
-            sweep_all(&candles)?;
+            sweep_all(&candles, &guard.lock)?;
         }
         let accounts = if has_accounts { Some(open(place, Part::Accounts)?) } else { None };
         for db in [Some(&candles), accounts.as_ref()].into_iter().flatten() {
@@ -115,7 +115,7 @@ impl Source {
         identity.update(&versions.0.to_le_bytes());
         identity.update(&versions.1.unwrap_or(-1).to_le_bytes());
         let mark = Mark { of: place.to_string(), identity: identity.finalize().as_bytes().to_vec() };
-        Ok(Source { place: place.clone(), candles, accounts, mark, versions, _guard: guard })
+        Ok(Source { place: place.clone(), candles, accounts, mark, versions, guard })
     }
 
     /// Begins to read one of the databases, as it stays from here on.
@@ -132,9 +132,29 @@ impl Source {
         }
     }
 
+    /// To be called when one of the databases has been compared. Candles are not held any longer: a server ends a transaction in which
+    /// nothing happens for too long, and accounts may take longer. Whether they have changed since is seen at the end.
+    pub(super) fn let_go(&self, part: Part) -> Result<(), StoreError> {
+        match part {
+            Part::Candles => self.candles.commit(),
+            // Theirs holds others back until the end.
+            Part::Accounts | Part::Key => Ok(()),
+        }
+    }
+
     /// Whether it is still as it was when the move began.
     pub(super) fn check_unchanged(&self, to: &Place) -> Result<(), MoveError> {
-        match versions(&self.candles, self.accounts.as_ref())? == self.versions {
+        let lock = &self.guard.lock;
+        // In a new transaction, or it would be the state that was copied. The lock first: from then on nobody changes anything.
+        self.candles.begin_write()?;
+        let found = lock.fence(&self.candles).and_then(|()| {
+            let found = versions(&self.candles, self.accounts.as_ref())?;
+            lock.extend(&self.candles)?;
+            Ok(found)
+        });
+        let found = found.and_then(|found| self.candles.commit().map(|()| found));
+        let found = found.inspect_err(|_| drop(self.candles.rollback()))?;
+        match found == self.versions {
             true => Ok(()),
             false => Err(MoveError::Changed { from: self.place.clone(), to: to.clone() }),
         }
@@ -273,10 +293,8 @@ impl Target {
         let db = self.db(part);
         let lock = &self.guard.lock;
         db.begin_write()?;
-        let done = match part {
-            Part::Candles => lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db)),
-            Part::Accounts | Part::Key => work(),
-        };
+        // One lock is for both of them.
+        let done = lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db));
         let done = done.and_then(|()| db.commit());
         if done.is_err() {
             db.rollback().ok();

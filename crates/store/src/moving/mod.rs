@@ -22,7 +22,7 @@ use crate::{Part, StoreError};
 pub use error::{DatabaseName, MoveError};
 
 use ends::{Source, Target};
-use rows::{Digest, End};
+use rows::{Digest, End, Nul};
 use tables::Table;
 
 /// What is to be brought where.
@@ -108,6 +108,7 @@ impl Move<'_> {
             for table in &pair.tables {
                 tables.push(pair.compare(table, &mut counter)?);
             }
+            source.let_go(pair.part)?;
         }
         drop(pairs);
         Ok(Copied { source, target, tables, resumed })
@@ -169,7 +170,8 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     fn of(part: Part, from: &'a Db, to: &'a Db) -> Result<Pair<'a>, MoveError> {
         let tables = tables::agreed(DatabaseName(part), tables::of(from)?, &tables::of(to)?)?;
-        Ok(Pair { part, from: End::of(from, part)?, to: End::of(to, part)?, tables })
+        let nul = if to.is_remote() { Nul::Replaced } else { Nul::Kept };
+        Ok(Pair { part, from: End::of(from, part, nul)?, to: End::of(to, part, nul)?, tables })
     }
 
     /// Copies what the target does not have yet.

@@ -62,12 +62,21 @@ pub(super) struct End<'a> {
     part: Part,
     /// Tables whose rows carry seals here.
     sealed: Vec<String>,
+    nul: Nul,
+}
+
+/// What becomes of a NUL in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nul {
+    Kept,
+    /// PostgreSQL has no such texts, so what is there is read as it will be stored.
+    Replaced,
 }
 
 impl<'a> End<'a> {
-    pub(super) fn of(db: &'a Db, part: Part) -> Result<End<'a>, StoreError> {
+    pub(super) fn of(db: &'a Db, part: Part, nul: Nul) -> Result<End<'a>, StoreError> {
         let sealed = db.sealed_tables()?.into_iter().map(|table| table.name).collect();
-        Ok(End { db, part, sealed })
+        Ok(End { db, part, sealed, nul })
     }
 
     /// The page of rows behind a key, or the first one.
@@ -86,7 +95,7 @@ impl<'a> End<'a> {
         let values: Vec<Value<'_>> = behind.unwrap_or_default().iter().map(Cell::value).collect();
         let mut rows = Vec::new();
         self.db.each_text("read a table", &text, &values, |row| {
-            rows.push(cells(table, row)?);
+            rows.push(cells(table, row, self.nul)?);
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
         if self.part == Part::Accounts && table.name == COUNTER {
@@ -198,10 +207,19 @@ fn counter<'a>(table: &Table, row: &'a mut Cells) -> Option<(String, &'a mut Cel
     Some((name, row.get_mut(place("next")?)?))
 }
 
-fn cells(table: &Table, row: &Row<'_>) -> Result<Cells, Fault> {
+fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
     let columns = table.columns.iter().enumerate();
     let cell = |(place, column): (usize, &super::tables::Column)| {
-        let cell = Cell::of(row.value(place)?);
+        let cell = match Cell::of(row.value(place)?) {
+            Cell::Text(text) if nul == Nul::Replaced && text.contains('\0') => {
+                // By another key it would be another row.
+                if table.keys.contains(&column.name) {
+                    return Err(Fault::value("key without a NUL", &format!("{}: {text}", table.name)));
+                }
+                Cell::Text(text.replace('\0', "\u{fffd}"))
+            }
+            cell => cell,
+        };
         // SQLite stores what it is given, whatever the column says.
         if cell.is_of(column.kind) {
             Ok(cell)

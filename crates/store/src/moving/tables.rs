@@ -85,10 +85,11 @@ const REFERENCES: Sql = Sql {
     what: "read the references",
     text: "select t.name, f.\"table\" from sqlite_schema t join pragma_foreign_key_list(t.name) f where t.type = 'table'",
     postgres: Some(
-        "select n.table_name::text, u.table_name::text \
-        from information_schema.table_constraints n join information_schema.constraint_column_usage u \
-            on u.constraint_schema = n.constraint_schema and u.constraint_name = n.constraint_name \
-        where n.constraint_type = 'FOREIGN KEY' and n.table_schema = current_schema()",
+        // Of the catalogue: the view of the standard tells the owner of a table alone what refers to it.
+        "select t.relname::text, r.relname::text from pg_catalog.pg_constraint c \
+            join pg_catalog.pg_class t on t.oid = c.conrelid join pg_catalog.pg_class r on r.oid = c.confrelid \
+            join pg_catalog.pg_namespace n on n.oid = t.relnamespace \
+        where c.contype = 'f' and n.nspname = current_schema()",
     ),
 };
 

@@ -1,10 +1,10 @@
 //! A store that goes from a directory to a server and back is the same at every end.
 
 use market::Timestamp;
-use store::{Access, Accounts, Move, MoveError, Place, Store, StoreError};
+use store::{Access, Accounts, Move, MoveError, Place, Security, Store, StoreError};
 
 use crate::accounts::add;
-use crate::fixture::{Home, NOW, block, minutes, put};
+use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::moving::{content, findings, moving};
 
 /// A store in a directory, with a bit of everything.
@@ -112,4 +112,127 @@ fn nothing_is_left_where_the_target_cannot_be_made() {
     assert!(matches!(refused, MoveError::Store(StoreError::ReadOnlyServer { .. })), "{refused:?}");
     let schemas = "select count(*) from pg_namespace where nspname not like 'pg\\_%' and nspname not in ('public', 'information_schema')";
     assert_eq!(home.on_server().database_sql(schemas).unwrap(), "0");
+}
+
+#[test]
+fn a_change_behind_the_lock_is_noticed_at_the_end_of_a_move() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(&home);
+    put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
+    add(&Accounts::open(&from, NOW).unwrap(), "ann").unwrap();
+    let to = Place::from(dir.path().join("there"));
+    let copied = moving(&from, &to).unwrap();
+    // Nothing of candles is held open while all else takes its time.
+    let idle = format!(
+        "select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace \
+         where n.nspname = '{}'",
+        home.on_server().schema("candles")
+    );
+    assert_eq!(home.on_server().database_sql(&idle).unwrap(), "0");
+    home.damage("candles", "update counter set next = next + 1 where name = 'version'");
+    let changed = copied.finish().unwrap_err();
+    assert!(matches!(changed, MoveError::Changed { .. }), "{changed:?}");
+}
+
+#[test]
+fn a_move_whose_lease_was_taken_from_it_changes_nothing_more() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    let accounts = in_a_directory(&from);
+    let to = Place::from(&home);
+    let mut rows = String::new();
+    let table = "select count(*) from account";
+    let stopped = Move { from: &from, to: &to, now: NOW }.run(&mut |progress| {
+        if progress.part == store::Part::Accounts && progress.table == "account" && rows.is_empty() {
+            home.damage("candles", "update lease set holder = 'another' where name = 'writer'");
+            rows = home.on_server().sql("accounts", table);
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    let lost = stopped.unwrap_err();
+    assert!(matches!(lost, MoveError::Store(StoreError::LeaseLost { .. })), "{lost:?}");
+    assert_eq!(home.on_server().sql("accounts", table), rows);
+    drop(accounts);
+}
+
+#[test]
+fn a_role_that_owns_nothing_can_be_moved_to() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    in_a_directory(&from);
+    let owned = Place::from(&home);
+    drop(Store::open(&owned, Access::Write { now: NOW }).unwrap());
+    drop(Accounts::open(&owned, NOW).unwrap());
+    let server = home.on_server();
+    let [candles, accounts] = ["candles", "accounts"].map(|part| server.schema(part));
+    let role = format!("mover_{candles}");
+    // As the page about scaling has it.
+    let grants = format!(
+        "create role {role} login; grant usage on schema {candles}, {accounts} to {role}; \
+         grant select, insert, update, delete on all tables in schema {candles}, {accounts} to {role}; \
+         grant usage, select, update on all sequences in schema {candles}, {accounts} to {role}"
+    );
+    server.database_sql(&grants).unwrap();
+    let to: Place = server.url_of(&role, server.server().port(), "").parse().unwrap();
+    moving(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(content(&to), content(&from));
+    server.database_sql(&format!("drop owned by {role}; drop role {role}")).unwrap();
+}
+
+#[test]
+fn a_text_that_postgresql_cannot_hold_is_brought_as_near_as_it_can_be() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let [from, copy] = ["from", "copy"].map(|name| Place::from(dir.path().join(name)));
+    let store = Store::open(&from, Access::Write { now: NOW }).unwrap();
+    let security = Security { name_en: Some("Ten\0cent".to_owned()), ..Security::new(symbol("700.HK")) };
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_security(&security).unwrap();
+    batch.commit().unwrap();
+    drop(writer);
+    let to = Place::from(&home);
+    let name = |place: &Place| {
+        let mut reader = Store::open(place, Access::Read).unwrap().reader().unwrap();
+        reader.view().security(&symbol("700.HK")).unwrap().unwrap().name_en.unwrap()
+    };
+    moving(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(name(&to), "Ten\u{fffd}cent");
+    moving(&from, &copy).unwrap().finish().unwrap();
+    assert_eq!(name(&copy), "Ten\0cent");
+}
+
+#[test]
+fn a_database_that_was_left_before_its_first_step_has_no_accounts() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    in_a_directory(&from);
+    let to = Place::from(&home);
+    drop(Accounts::open(&to, NOW).unwrap());
+    assert!(Accounts::is_there(&to).unwrap());
+    // As whoever made the ledger leaves it when stopped there.
+    let server = home.on_server();
+    let ledger = format!(
+        "create table kept as table {0}.migration with no data; drop schema {0} cascade; create schema {0}; \
+         create table {0}.migration (like kept); alter table {0}.migration add primary key (version); drop table kept",
+        server.schema("accounts")
+    );
+    server.database_sql(&ledger).unwrap();
+    assert!(!Accounts::is_there(&to).unwrap());
+    moving(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(content(&to), content(&from));
+}
+
+#[test]
+fn a_target_that_has_only_a_beginning_is_told_as_such() {
+    let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
+    let from = Place::from(dir.path().join("from"));
+    in_a_directory(&from);
+    let to = Place::from(&home);
+    let Place::Server(address) = &to else { panic!("{to}") };
+    let copied = moving(&from, &to).unwrap();
+    let half = store::occupancy(address).unwrap();
+    copied.finish().unwrap();
+    let whole = store::occupancy(address).unwrap();
+    assert_eq!((half.is_half_moved, whole.is_half_moved), (true, false));
+    assert_eq!(half.schemas, whole.schemas);
 }

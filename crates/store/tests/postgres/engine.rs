@@ -9,12 +9,14 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::engine::migrate::migrate;
+use crate::engine::migrations::Migration;
 use crate::engine::params::Value;
 use crate::engine::postgres::{
     Address, Connection, Need, News, Pace, Schema, Server, Subject, Trouble, Watch,
 };
 use crate::engine::statements_on_postgres::harness;
-use crate::engine::{Fault, Role, Row};
+use crate::engine::{Db, Fault, Role, Row};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,7 +31,14 @@ impl Place {
         Place::with("")
     }
 
-    /// `parameters` as `&pool=2`.
+    /// With a pool that is smaller than an address may ask for.
+    fn with_pool(pool: usize, parameters: &str) -> Place {
+        let mut place = Place::with(parameters);
+        place.address.pool = pool;
+        place
+    }
+
+    /// `parameters` as `&pool=8`.
     fn with(parameters: &str) -> Place {
         let schema = harness::server().place();
         let place = Place { address: parsed(&format!("{}{parameters}", schema.url())), _schema: schema };
@@ -445,10 +454,19 @@ fn a_server_is_checked_for_rights_and_what_it_is() {
     admin
         .script(&format!("grant usage on schema {schema} to {role}; create table thing (id bigint)"))
         .unwrap();
+    let told_of_tables = told(Schema::Candles, Need::Write).unwrap_err();
+    assert!(
+        told_of_tables.ends_with(&format!("`grant create on schema {schema} to {role}`")),
+        "{told_of_tables}"
+    );
+    admin.script(&format!("grant create on schema {schema} to {role}")).unwrap();
     assert!(told(Schema::Candles, Need::Write).is_ok());
     let poor = Connection::new(Server::open(&address, Schema::Candles, Pace::Usual).unwrap(), Role::Writer);
     let denied = trouble(number(&poor, "select count(*) from thing"));
     assert!(matches!(&denied, Trouble::NoRights { reason } if reason.contains("table thing")), "{denied:?}");
+    assert!(denied.to_string().contains("`grant select, insert, update, delete on all tables"), "{denied}");
+    // It is there, so that nobody has to be allowed to make it.
+    poor.create_schema().unwrap();
     drop(poor);
     admin.script(&format!("drop owned by {role}; drop role {role}")).unwrap();
 }
@@ -550,7 +568,7 @@ fn the_first_host_that_will_do_is_taken() {
 
 #[test]
 fn a_pool_has_its_size_and_nobody_waits_for_ever() {
-    let place = Place::with("&pool=2&application_name=pool-of-two");
+    let place = Place::with_pool(2, "&application_name=pool-of-two");
     let server = place.server(Pace::Usual);
     let connection = || Connection::new(server.clone(), Role::Writer);
     let barrier = Barrier::new(9);
@@ -629,6 +647,51 @@ fn a_connection_that_broke_is_replaced_outside_a_transaction_alone() {
 }
 
 #[test]
+fn a_connection_that_broke_is_replaced_in_a_pool_of_one() {
+    let place = Place::with_pool(1, "&application_name=breaks-alone");
+    let (db, admin) = (place.connection(Role::Writer), Place::new());
+    let before = backend(&db);
+    db.begin(true).unwrap();
+    terminate(&admin, "breaks-alone");
+    until(|| backends(&admin, "breaks-alone") == 0);
+    // It does not wait for itself, which would end in an error.
+    assert_ne!(backend(&db), before);
+    db.commit().unwrap();
+}
+
+#[test]
+fn a_migration_keeps_nobody_from_a_table_that_it_waits_for() {
+    const STEP: Migration = Migration {
+        version: 1,
+        name: "step",
+        sqlite: "",
+        postgres: "alter table thing add column more bigint",
+        oldest: 1,
+    };
+    let place = Place::with("&application_name=migrates");
+    let old = place.table();
+    let db = Db::on_server(&place.server(Pace::Long), Role::Writer);
+    db.make_ledger().unwrap();
+    let admin = Place::new();
+    let is_waiting = "select count(*) from pg_stat_activity where application_name = 'migrates' and wait_event_type = 'Lock'";
+    // A question of a server that takes its time.
+    old.begin(false).unwrap();
+    assert_eq!(count(&old), 0);
+    let done = thread::scope(|scope| {
+        let migrating = scope.spawn(move || migrate(&db, &[STEP], market::Timestamp(0)));
+        until(|| number(&admin.connection(Role::Reader), is_waiting).unwrap() > 0);
+        // Another one, which must have its answer while the first goes on.
+        let quick = Connection::new(place.server(Pace::Quick), Role::Reader);
+        assert_eq!(count(&quick), 0);
+        assert!(!migrating.is_finished());
+        old.commit().unwrap();
+        migrating.join().unwrap()
+    });
+    done.unwrap();
+    assert_eq!(number(&old, "select count(more) from thing").unwrap(), 0);
+}
+
+#[test]
 fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
     let place = Place::new();
     let (db, other) = (place.table(), place.connection(Role::Writer));
@@ -659,7 +722,7 @@ fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
 
 #[test]
 fn more_statements_than_are_held_can_be_used() {
-    let place = Place::with("&pool=1");
+    let place = Place::with_pool(1, "");
     let db = place.connection(Role::Reader);
     for round in 0..2 {
         for i in 0..600 {

@@ -151,7 +151,7 @@ impl Place {
         self.url_of("postgres", self.server.port, "")
     }
 
-    /// The same for another user, over another port of this machine, with further parameters: `&pool=1`.
+    /// The same for another user, over another port of this machine, with further parameters: `&pool=4`.
     pub(crate) fn url_of(&self, user: &str, port: u16, parameters: &str) -> String {
         let (database, prefix) = (&self.database, &self.prefix);
         format!("postgres://{user}@127.0.0.1:{port}/{database}?schema={prefix}{parameters}")

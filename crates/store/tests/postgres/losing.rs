@@ -1,10 +1,11 @@
 //! The way to the server is lost, or its answer: what was not sent is done when it is back, what was sent and not answered is in doubt and
 //! said to be so, and nothing is done twice.
 
+use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use store::{Access, Accounts, AuditFilter, Place, Spend, Store, StoreError};
+use store::{Access, Accounts, AuditFilter, Depth, Place, Spend, Store, StoreError};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
@@ -48,6 +49,39 @@ fn a_connection_that_broke_between_two_statements_is_replaced() {
         wire.reset();
         assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap().len(), round as usize);
     }
+}
+
+#[test]
+fn a_connection_that_breaks_during_a_check_is_no_damage() {
+    let (_home, wire, place) = over_a_wire();
+    let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
+    for number in 1..=3 {
+        put(&store, &minutes(&format!("{number}.HK")), &[], &[block(1, 2)]);
+    }
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    for day in ["2024-05-16", "2024-05-17"] {
+        batch.replace_trades(&symbol("1.HK"), day.parse().unwrap(), 0, &[block(1, 2)]).unwrap();
+    }
+    batch.commit().unwrap();
+    drop(writer);
+    let mut reader = store.checker().unwrap();
+    assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), []);
+    let lost = reader.check(Depth::Full, |_, _, _| {
+        wire.reset();
+        None
+    });
+    assert!(matches!(lost, Err(StoreError::Away { .. })), "{lost:?}");
+    let go_on = || ControlFlow::Continue(());
+    assert_eq!(reader.check_trades(go_on, |_, _, _| None).unwrap(), Some(Vec::new()));
+    let lost = reader.check_trades(go_on, |_, _, _| {
+        wire.reset();
+        None
+    });
+    assert!(matches!(lost, Err(StoreError::Away { .. })), "{lost:?}");
+    // Before the first question it is only another connection.
+    wire.reset();
+    assert_eq!(reader.check_tables(Depth::Full).unwrap(), []);
 }
 
 #[test]

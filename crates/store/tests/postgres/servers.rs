@@ -78,12 +78,13 @@ fn a_database_that_is_read_only_is_refused_to_who_writes() {
 fn a_pool_that_is_used_up_is_told_from_a_server_that_is_away() {
     let home = Home::new();
     let port = home.on_server().server().port();
-    let place: Place = home.on_server().url_of("postgres", port, "&pool=1").parse().unwrap();
+    let place: Place = home.on_server().url_of("postgres", port, "&pool=4").parse().unwrap();
     let store = Store::open(&place, WRITE).unwrap();
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
-    let mut holder = store.reader().unwrap();
-    let held = holder.snapshot().unwrap();
-    held.version().unwrap();
+    assert_eq!(store.readers_max(), Some(1));
+    let mut holders: Vec<_> = (0..4).map(|_| store.reader().unwrap()).collect();
+    let held: Vec<_> = holders.iter_mut().map(|holder| holder.snapshot().unwrap()).collect();
+    held.iter().for_each(|held| assert_eq!(held.version().unwrap(), 1));
     let version = || store.reader().and_then(|mut reader| reader.snapshot().and_then(|seen| seen.version()));
     let error = version().unwrap_err();
     assert!(matches!(error, StoreError::Exhausted { .. }), "{error:?}");
@@ -163,4 +164,20 @@ fn the_server_of_these_tests_is_one_that_will_do() {
         version >= 150_000,
         "{version}: ./setup.sh --test, or CHANDLER_TEST_POSTGRES with the programs of a newer one"
     );
+}
+
+#[test]
+fn a_schema_that_somebody_else_has_made_will_do() {
+    let home = Home::new();
+    let server = home.on_server();
+    let role = format!("tenant_{}", prefix(&home));
+    let [candles, accounts] = ["candles", "accounts"].map(|part| server.schema(part));
+    let made = format!(
+        "create role {role} login; create schema {candles} authorization {role}; create schema {accounts} authorization {role}"
+    );
+    server.database_sql(&made).unwrap();
+    let place: Place = server.url_of(&role, server.server().port(), "").parse().unwrap();
+    put(&Store::open(&place, WRITE).unwrap(), &minutes("700.HK"), &[], &[block(1, 2)]);
+    add(&Accounts::open(&place, NOW).unwrap(), "ann").unwrap();
+    server.database_sql(&format!("drop owned by {role} cascade; drop role {role}")).unwrap();
 }

@@ -113,7 +113,7 @@ fn every_block(store: &Store, surroundings: &Surroundings, progress: progress::F
 
 /// The tables, and the newest block of series all over the store.
 fn sample(store: &Store) -> Checked {
-    let mut reader = store.reader()?;
+    let mut reader = store.checker()?;
     let mut problems: Vec<String> =
         reader.check_tables(Depth::Quick)?.iter().map(Finding::to_string).collect();
     let snapshot = reader.snapshot()?;

@@ -221,10 +221,10 @@ impl LocalFile {
         self.db.run(sql::PUT_SIZE, (signed(size.bodies), symbol.as_str())).map(drop)
     }
 
-    /// Brings the log into the file when it has grown: readers in the middle of a question keep SQLite from doing so by itself.
-    pub(super) fn fold_in_log(&self) -> Result<(), StoreError> {
-        self.db.fold_log();
-        Ok(())
+    /// Brings the log into the file when it has grown: readers in the middle of a question keep SQLite from doing so by itself. They are
+    /// not waited for; there is another turn soon.
+    pub(super) fn fold_in_log(&self) {
+        self.db.fold_log_at_once();
     }
 }
 

@@ -49,8 +49,6 @@ use worker::Worker;
 const POLL: Duration = Duration::from_millis(500);
 /// A look that has not come back for so long is one that failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
-/// The same where a change is told, so that it is only for connections that broke unnoticed.
-const WATCHED: Duration = Duration::from_secs(5);
 const THREAD: &str = "start a thread for the copy in";
 /// The folder of the copy within that of the cache.
 const FOLDER: &str = "candles";
@@ -123,6 +121,9 @@ struct Shared {
     version: AtomicI64,
     /// The latest version of which somebody has seen a list of symbols.
     seen: AtomicI64,
+    /// The version that the shared database had when it was last watched. The thread that fills the copy may be busy with the file for a
+    /// while, and an import is to be seen all the same.
+    told: AtomicI64,
     /// Counts what the thread has done, as a clock for what was asked for longest ago.
     turn: AtomicU64,
     /// When the shared database last answered, in milliseconds from here.
@@ -189,8 +190,8 @@ impl LocalCopy {
         let shared = &self.shared;
         let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
         // If the shared database cannot be reached any more, this is the newest that there is.
-        let is_behind = shared.seen.load(Ordering::Acquire) > self.version()
-            && shared.is_reachable.load(Ordering::Acquire);
+        let newest = shared.seen.load(Ordering::Acquire).max(shared.told.load(Ordering::Acquire));
+        let is_behind = newest > self.version() && shared.is_reachable.load(Ordering::Acquire);
         if is_damaged || is_behind || self.number() != number || !shared.is_serving() {
             return None;
         }
@@ -290,9 +291,11 @@ impl LocalCopy {
 /// Hears of changes of the shared database, where it tells of them.
 fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let channels = vec![server.schema().to_owned()];
-    let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: WATCHED };
+    let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
-        News::Number(_) | News::Notice { .. } | News::Listening => shared.queue.look(),
+        News::Number(version) => shared.tell(version),
+        // Anybody may send one, so what it says is not believed: the watch asks for the number at once.
+        News::Notice { .. } | News::Listening => shared.queue.look(),
         News::Away(_) => {}
     })
 }
@@ -309,6 +312,7 @@ impl Shared {
             damaged: AtomicU64::default(),
             version: AtomicI64::default(),
             seen: AtomicI64::default(),
+            told: AtomicI64::default(),
             turn: AtomicU64::default(),
             began: Instant::now(),
             reached: AtomicU64::default(),
@@ -321,6 +325,12 @@ impl Shared {
             begun_anew: AtomicU64::default(),
             last_error: Mutex::default(),
         }
+    }
+
+    /// The shared database has this version. Also one that is less than before: then it has gone back to an earlier state.
+    fn tell(&self, version: i64) {
+        self.told.store(version, Ordering::Release);
+        self.queue.look();
     }
 
     /// The shared database has answered.

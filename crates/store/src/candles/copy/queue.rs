@@ -150,6 +150,11 @@ impl Queue {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn has_work(&self) -> bool {
+        self.waiting().has_work()
+    }
+
     pub(super) fn symbols_waiting(&self) -> u64 {
         self.waiting().symbols.len() as u64
     }
@@ -166,18 +171,23 @@ impl Waiting {
 
     fn take(&mut self) -> Work {
         self.look = false;
-        let mut symbols = Vec::with_capacity(self.symbols.len().min(SYMBOLS_AT_ONCE));
-        while symbols.len() < SYMBOLS_AT_ONCE
-            && let Some(symbol) = self.symbols.pop_first()
-        {
-            symbols.push(symbol);
-        }
+        let symbols = first_of(&mut self.symbols);
         // A body is kept if its symbol is here, so symbols come first, as long as there is room to wait.
         let is_next = self.symbols.is_empty() || self.body_bytes > BODY_BYTES_MAX / 2;
         let count = if is_next { self.bodies.len().min(BODIES_AT_ONCE) } else { 0 };
         let bodies: Vec<FetchedBody> = self.bodies.drain(..count).collect();
         self.body_bytes -= bodies.iter().map(|body| body.bytes.len()).sum::<usize>().min(self.body_bytes);
-        let doubted = std::mem::take(&mut self.doubted).into_iter().collect();
-        Work { symbols, bodies, doubted, damaged: self.damaged.take() }
+        Work { symbols, bodies, doubted: first_of(&mut self.doubted), damaged: self.damaged.take() }
     }
+}
+
+/// As many as are taken at once.
+fn first_of(symbols: &mut BTreeSet<Symbol>) -> Vec<Symbol> {
+    let mut first = Vec::with_capacity(symbols.len().min(SYMBOLS_AT_ONCE));
+    while first.len() < SYMBOLS_AT_ONCE
+        && let Some(symbol) = symbols.pop_first()
+    {
+        first.push(symbol);
+    }
+    first
 }

@@ -5,7 +5,15 @@ use std::time::Duration;
 
 use market::{Action, Date, Grain, Symbol, Timestamp};
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::queue::Work;
 use super::schema::SHARED;
+use super::worker::Worker;
+use super::{FOLDER, LocalCopy, Shared, lock};
+use crate::engine::home::{Home, Part};
+use crate::engine::postgres::Pace;
 use crate::engine::{Db, Role, Sql};
 use crate::{
     Access, CopyLoad, CopySettings, Lane, Margin, NewBlock, Security, Series, Store, StoreError, TradeSizes,
@@ -679,4 +687,54 @@ fn symbols_far_beyond_what_is_fetched_at_once_all_arrive() {
     all.iter().for_each(|symbol| assert!(reader.view().security(symbol).unwrap().is_some()));
     node.settle_copy();
     assert_eq!(load(&node).current, 100);
+}
+
+#[test]
+fn a_version_that_is_told_is_asked_of_the_shared_database_before_the_copy_has_it() {
+    let house = House::new();
+    put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
+    hold(&house.node(), &["1.HK"]);
+    let home = Home::of(&house.far_dir.path().into(), Part::Candles, Pace::Usual).unwrap();
+    let copy = LocalCopy::open(&home, &house.settings()).unwrap();
+    let has = || copy.mark(&symbol("1.HK"), copy.number()).is_some();
+    let version = copy.version();
+    assert!(has());
+    // The thread of the copy may be busy for as long as it likes: it has no part in this.
+    copy.shared.tell(version + 1);
+    assert!(!has());
+    // Nothing that was told once stands for ever: the database may have gone back.
+    copy.shared.tell(version);
+    assert!(has());
+}
+
+#[test]
+fn room_is_made_in_many_turns_with_a_look_at_the_shared_database_in_each() {
+    let house = House::new();
+    let all: Vec<String> = (1..=100).map(|number| format!("{number}.HK")).collect();
+    for text in &all {
+        put(&house.far, &minutes(text), &[], &[block(0, "a")]);
+    }
+    hold(&house.node(), &all.iter().map(String::as_str).collect::<Vec<_>>());
+    // The same cache, which may now have next to nothing.
+    let settings = CopySettings { bytes_max: 1, ..house.settings() };
+    let dir = settings.dir.join(FOLDER);
+    lock::make_private(&dir).unwrap();
+    let shared = Arc::new(Shared::new(dir, &settings));
+    let far = Db::open(&house.far_dir.path().join("candles.db"), Role::Reader).unwrap();
+    let mut worker = Worker::open(shared.clone(), far).unwrap();
+    let (mut gone, mut turns) = (0, 0);
+    while shared.held.sum().symbols > 0 {
+        put(&house.far, &minutes("other.HK"), &[], &[block(10 * turns, "b")]);
+        worker.turn(&Work::default()).unwrap();
+        turns += 1;
+        assert_eq!(shared.version.load(Ordering::Acquire), 100 + turns, "it did not look");
+        let evicted = shared.evicted.load(Ordering::Relaxed);
+        assert!((1..=32).contains(&(evicted - gone)), "{evicted} after {gone}");
+        gone = evicted;
+        // It goes on by itself.
+        let goes_on = shared.held.sum().symbols > 0;
+        assert_eq!(shared.queue.has_work(), goes_on);
+        shared.queue.take(std::time::Instant::now()).unwrap();
+    }
+    assert_eq!((gone, turns), (100, 4));
 }

@@ -19,9 +19,10 @@ use crate::engine::Db;
 
 /// After a file could not be made, another one is tried so much later.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
-/// Symbols that are forgotten in one commit.
+/// What goes in one turn to make room, of symbols and of bytes, beside the first symbol: a look at the database behind waits for it.
 const FORGOTTEN_AT_ONCE: usize = 32;
-/// From this size on the log is brought into the file by force.
+const FREED_AT_ONCE: u64 = 64 << 20;
+/// From this size on the log is brought into the file, and begun anew if no reader is in it.
 const LOG_BYTES: u64 = 32 << 20;
 
 pub(super) struct Worker {
@@ -36,7 +37,8 @@ pub(super) struct Worker {
 }
 
 /// Which of the two databases failed.
-enum Trouble {
+#[derive(Debug)]
+pub(super) enum Trouble {
     Far(StoreError),
     File(StoreError),
 }
@@ -87,7 +89,7 @@ impl Worker {
         }
     }
 
-    fn turn(&mut self, work: &Work) -> Result<(), Trouble> {
+    pub(super) fn turn(&mut self, work: &Work) -> Result<(), Trouble> {
         if work.damaged == Some(self.shared.number.load(Ordering::Acquire)) {
             self.begin_anew(self.origin.clone()).map_err(Trouble::File)?;
         }
@@ -98,7 +100,8 @@ impl Worker {
         self.follow(&work.symbols)?;
         self.keep(&work.bodies)?;
         self.make_room(0, &BTreeSet::new())?;
-        self.file.as_ref().map_or(Ok(()), LocalFile::fold_in_log_if_long).map_err(Trouble::File)
+        self.file.iter().for_each(LocalFile::fold_in_log_if_long);
+        Ok(())
     }
 
     fn note(&mut self, trouble: Trouble) {
@@ -218,29 +221,32 @@ impl Worker {
         Ok(())
     }
 
-    /// Forgets symbols that were not asked for longest until there is room for so many bytes. Whether there is.
+    /// Forgets symbols that were not asked for longest until there is room for so many bytes, or as many as may go in a turn: the next one
+    /// goes on, after a look at the database behind. Whether there is room.
     fn make_room(&mut self, bytes: u64, but_not: &BTreeSet<Symbol>) -> Result<bool, Trouble> {
         let max = self.shared.bytes_max;
         let taken = self.shared.held.sum().bytes.saturating_add(bytes);
-        if taken <= max {
-            return Ok(true);
+        if taken <= max || bytes > max {
+            return Ok(taken <= max);
         }
         // A little more at once, so that not every question that follows has to make room.
-        let excess = (taken - max).saturating_add(max / 16);
-        let oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
+        let excess = (taken - max).saturating_add(max / 16).min(FREED_AT_ONCE);
+        let mut oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
+        oldest.truncate(FORGOTTEN_AT_ONCE);
         self.forget(&oldest)?;
         self.shared.evicted.fetch_add(oldest.len() as u64, Ordering::Relaxed);
-        Ok(self.shared.held.sum().bytes.saturating_add(bytes) <= max)
+        let has_room = self.shared.held.sum().bytes.saturating_add(bytes) <= max;
+        if !has_room && !oldest.is_empty() {
+            self.shared.queue.look();
+        }
+        Ok(has_room)
     }
 
     fn forget(&mut self, symbols: &[Symbol]) -> Result<(), Trouble> {
-        let Some(file) = &self.file else { return Ok(()) };
-        for symbols in symbols.chunks(FORGOTTEN_AT_ONCE) {
-            self.shared.held.forget(symbols);
-            let forgotten = file.change(|| symbols.iter().try_for_each(|symbol| file.forget(symbol)));
-            forgotten.map_err(Trouble::File)?;
-        }
-        Ok(())
+        let Some(file) = self.file.as_ref().filter(|_| !symbols.is_empty()) else { return Ok(()) };
+        self.shared.held.forget(symbols);
+        let forgotten = file.change(|| symbols.iter().try_for_each(|symbol| file.forget(symbol)));
+        forgotten.map_err(Trouble::File)
     }
 
     /// Gives the file up and begins with an empty one, as a copy of this state.
@@ -264,12 +270,12 @@ impl Worker {
 }
 
 impl LocalFile {
-    fn fold_in_log_if_long(&self) -> Result<(), StoreError> {
+    fn fold_in_log_if_long(&self) {
         let mut log: PathBuf = self.path().to_owned();
         log.as_mut_os_string().push("-wal");
         match std::fs::metadata(log) {
             Ok(file) if file.len() > LOG_BYTES => self.fold_in_log(),
-            _ => Ok(()),
+            _ => {}
         }
     }
 }

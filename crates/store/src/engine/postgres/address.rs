@@ -149,6 +149,8 @@ const APPLICATION: &str = "chandler";
 const CONNECT_TIMEOUT_S: u16 = 3;
 const CONNECT_TIMEOUT_S_MAX: u16 = 60;
 const POOL: usize = 16;
+/// A writer has one for as long as a change takes, and reads beside it.
+const POOL_MIN: usize = 4;
 const POOL_MAX: usize = 64;
 const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
 
@@ -253,7 +255,7 @@ impl Address {
     pub(super) fn speaks_tls(&self, host: &Host) -> bool {
         match self.tls {
             Some(tls) => tls == Tls::Verified,
-            None => !host.is_here() || self.roots != Roots::System,
+            None => !host.is_here(),
         }
     }
 }
@@ -333,7 +335,8 @@ impl FromStr for Address {
             database,
             hosts: hosts_of(hosts, parameters.socket.as_deref())?,
             target: parameters.target.unwrap_or(Target::ReadWrite),
-            tls: parameters.tls,
+            // Whoever says whose certificates are trusted wants one to be shown.
+            tls: parameters.tls.or(parameters.roots.is_some().then_some(Tls::Verified)),
             roots: parameters.roots.unwrap_or(Roots::System),
             schema: parameters.schema.unwrap_or_else(|| SCHEMA.to_owned()),
             connect_timeout_s: parameters.connect_timeout_s.unwrap_or(CONNECT_TIMEOUT_S),
@@ -515,8 +518,8 @@ impl Parameters {
                 self.application_name = Some(value.to_owned());
             }
             "pool" => {
-                let size = value.parse().ok().filter(|size| (1..=POOL_MAX).contains(size));
-                self.pool = Some(size.ok_or_else(|| refused("write a number of connections, from 1 to 64"))?);
+                let size = value.parse().ok().filter(|size| (POOL_MIN..=POOL_MAX).contains(size));
+                self.pool = Some(size.ok_or_else(|| refused("write a number of connections, from 4 to 64"))?);
             }
             "passfile" => self.password = Some(PasswordFrom::Passfile(path(name, value)?)),
             "password_file" => self.password = Some(PasswordFrom::File(path(name, value)?)),
@@ -722,7 +725,7 @@ mod tests {
             ("postgres://u@a,b,c,d,e,f,g,h,i/d", "names 9 hosts: name at most 8"),
             ("postgres://u@h", "names no database: write"),
             ("postgres://u@h/", "names no database"),
-            ("postgres://u@h?pool=3", "names no database"),
+            ("postgres://u@h?pool=5", "names no database"),
             ("postgres://u@h/a/b", "\"a/b\" is not the name of a database"),
             ("postgres://u%0A@h/d", "is not the name of a user"),
             ("postgres://u%2@h/d", "the user has a percent sign"),
@@ -750,7 +753,7 @@ mod tests {
         for (query, words) in [
             ("sslcert=x", "\"sslcert\" of the address is not known: known are target_session_attrs, sslmode"),
             ("=x", "\"\" of the address is not known"),
-            ("pool=3&pool=3", "`pool` twice"),
+            ("pool=5&pool=5", "`pool` twice"),
             ("sslmode=prefer", "not verified: write verify-full, or disable"),
             ("sslmode=allow", "not verified: write verify-full"),
             ("sslmode=verify-ca", "not verified: write verify-full"),
@@ -765,8 +768,9 @@ mod tests {
             ("connect_timeout=0", "seconds, from 1 to 60"),
             ("connect_timeout=1.5", "seconds, from 1 to 60"),
             ("application_name=a%07", "characters of ASCII"),
-            ("pool=0", "from 1 to 64"),
-            ("pool=65", "from 1 to 64"),
+            ("pool=0", "from 4 to 64"),
+            ("pool=3", "from 4 to 64"),
+            ("pool=65", "from 4 to 64"),
             ("passfile=", "write the path of a file"),
             ("passfile=a&password_file=b", "leave out one of the two"),
         ] {
@@ -786,6 +790,10 @@ mod tests {
         assert_eq!(tls("postgres://u@127.0.0.1/d?sslmode=require"), [true]);
         assert_eq!(tls("postgres://u@127.0.0.1/d?sslrootcert=/ca.pem"), [true]);
         assert_eq!(tls("postgres://u@db.example/d?sslrootcert=system"), [true]);
+        assert_eq!(tls("postgres://u@localhost/d?sslrootcert=system"), [true]);
+        assert_eq!(tls("postgres://u@localhost/d?sslrootcert=system&sslmode=disable"), [false]);
+        let shown = address("postgres://u@localhost/d?sslrootcert=system");
+        assert_eq!(address(&shown.to_string()), shown);
         assert_eq!(tls("postgres://u@db.example/d?sslmode=disable"), [false]);
         assert!(refused("postgres://u@%2Frun/d?sslmode=verify-full").contains("no TLS over a Unix socket"));
     }

@@ -67,6 +67,7 @@ impl std::fmt::Debug for Reading {
 
 /// How many rows are read for nothing after a question was broken off. If more are to come, the connection is closed instead.
 const UNREAD_MAX: usize = 64;
+const HAS_SCHEMA: &str = "select 1 from pg_catalog.pg_namespace where nspname = $1";
 const NESTED: Trouble = Trouble::Misuse("a statement began within another one that cannot be interrupted");
 const NO_TURN: Trouble = Trouble::Misuse("there is no transaction");
 
@@ -223,8 +224,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Creates the schema of the pool, if it is not there. Several may try at once.
+    /// Creates the schema of the pool, if it is not there. Several may try at once. "if not exists" alone asks for the right to create
+    /// schemas also where it is there, made by somebody who may.
     pub(crate) fn create_schema(&self) -> Result<(), Fault> {
+        let mut is_there = false;
+        self.each(HAS_SCHEMA, &[Value::Text(self.server.schema())], &mut |_| {
+            is_there = true;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if is_there {
+            return Ok(());
+        }
         self.create(&format!("create schema if not exists \"{}\"", self.server.schema()))
     }
 
@@ -429,7 +439,9 @@ impl Turn {
         {
             let server = self.lease.server().clone();
             server.distrust();
-            self.lease = server.lease()?;
+            // The broken one counts no more, or a pool that is used up would wait for it.
+            self.lease.give_back();
+            self.lease = server.lease().inspect_err(|_| self.state = State::Failed)?;
             self.lease.session()?.begin_request();
             done = run(self.lease.session()?);
         }
@@ -461,17 +473,20 @@ impl Turn {
     fn commit(mut self) -> Result<(), Trouble> {
         let state = std::mem::replace(&mut self.state, State::Ended);
         self.readings.clear();
+        match state {
+            State::Begun => return Ok(()),
+            State::Failed | State::Ended => return Err(Trouble::Aborted),
+            State::Open => {}
+        }
         let session = self.lease.session()?;
-        match (self.mode, state) {
-            (_, State::Begun) => Ok(()),
-            (_, State::Failed | State::Ended) => Err(Trouble::Aborted),
+        match self.mode {
             // Nothing can be lost, so nobody has to wait.
-            (Mode::Read, State::Open) => {
+            Mode::Read => {
                 session.send_off("commit");
                 session.in_transaction = false;
                 Ok(())
             }
-            (Mode::Write, State::Open) => {
+            Mode::Write => {
                 session.begin_request();
                 // A server answers the commit of a failed transaction as if nothing had happened; a question before it makes it say so.
                 let done = session.script("select 1; commit");

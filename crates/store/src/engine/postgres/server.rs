@@ -67,8 +67,9 @@ const FAILURE_STANDS: Duration = Duration::from_millis(250);
 /// Connections that were not needed for so long are closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-const SCHEMA: &str =
-    "select has_schema_privilege(oid, 'usage') from pg_catalog.pg_namespace where nspname = $1";
+const SCHEMA: &str = "select has_schema_privilege(oid, 'usage'), has_schema_privilege(oid, 'create') or exists (select \
+    from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relname = 'migration') \
+    from pg_catalog.pg_namespace n where nspname = $1";
 const DATABASE: &str = "select has_database_privilege(current_database(), 'create'), \
     current_setting('server_version_num')::bigint, current_setting('data_checksums', true)";
 
@@ -82,13 +83,24 @@ impl Server {
         });
         let way =
             Way { address: address.clone(), schema: address.schema(schema), pace, tls: tls.transpose()? };
-        Ok(Arc::new(Server {
+        Ok(Server::of(way))
+    }
+
+    fn of(way: Way) -> Arc<Server> {
+        Arc::new(Server {
             way,
             pool: Mutex::default(),
             changed: Condvar::new(),
             host: AtomicUsize::new(0),
             made: AtomicU64::new(0),
-        }))
+        })
+    }
+
+    /// One connection to the same, whoever uses those of this pool.
+    pub(crate) fn alone(&self) -> Arc<Server> {
+        let mut way = self.way.clone();
+        way.address.pool = 1;
+        Server::of(way)
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -129,6 +141,13 @@ impl Server {
             Some(row) if !is(row) => {
                 let reason = format!(
                     "the role {user} may not use the schema {own}: `grant usage on schema {own} to {user}`"
+                );
+                return Err(Trouble::NoRights { reason });
+            }
+            // One that is there and has nothing in it.
+            Some(row) if need == Need::Write && !row.try_get::<_, bool>(1).unwrap_or_default() => {
+                let reason = format!(
+                    "the role {user} may create nothing in the schema {own}: `grant create on schema {own} to {user}`"
                 );
                 return Err(Trouble::NoRights { reason });
             }
@@ -317,6 +336,13 @@ impl Lease {
     pub(super) fn session(&mut self) -> Result<&mut Session, Trouble> {
         self.session.as_mut().ok_or(Trouble::Misuse("a connection was used after it was given back"))
     }
+
+    /// As when it is dropped.
+    pub(super) fn give_back(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.server.take_back(session);
+        }
+    }
 }
 
 impl fmt::Debug for Lease {
@@ -327,9 +353,7 @@ impl fmt::Debug for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.server.take_back(session);
-        }
+        self.give_back();
     }
 }
 

@@ -73,6 +73,10 @@ pub(crate) enum Trouble {
     Thread(Arc<io::Error>),
 }
 
+/// What helps against a right that is missing on something in a schema.
+const GRANTS: &str = "as the owner of the schema, `grant select, insert, update, delete on all tables in schema SCHEMA to ROLE` and \
+    `grant usage, select, update on all sequences in schema SCHEMA to ROLE`; what changes tables is run as the owner";
+
 impl Trouble {
     /// What a server or the way to it reports about a statement.
     pub(super) fn of(error: tokio_postgres::Error, at: &str) -> Trouble {
@@ -94,7 +98,9 @@ impl Trouble {
             | &SqlState::IDLE_SESSION_TIMEOUT => Trouble::Away { at: at.to_owned(), reason: line(found) },
             &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
             &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
-            &SqlState::INSUFFICIENT_PRIVILEGE => Trouble::NoRights { reason: line(found) },
+            &SqlState::INSUFFICIENT_PRIVILEGE => {
+                Trouble::NoRights { reason: format!("{}: {GRANTS}", line(found)) }
+            }
             &SqlState::DISK_FULL => Trouble::Full(boxed()),
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Trouble::Damaged(boxed()),
             &SqlState::IO_ERROR => Trouble::Disk(boxed()),

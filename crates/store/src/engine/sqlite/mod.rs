@@ -268,6 +268,14 @@ impl Database {
         self.each("pragma wal_checkpoint(truncate)", &[], |_| Ok(ControlFlow::Continue(())))
     }
 
+    /// The same without waiting for them.
+    pub(crate) fn checkpoint_at_once(&self) -> Result<(), Fault> {
+        self.conn.busy_timeout(Duration::ZERO)?;
+        let folded = self.checkpoint();
+        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        folded
+    }
+
     pub(super) fn begin(&self, write: bool) -> Result<(), Fault> {
         self.run(if write { "begin immediate" } else { "begin" }, &[]).map(drop)
     }
