@@ -5,7 +5,8 @@
 
 use market::{Date, Timestamp};
 
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, count_change, levels_sql as sql};
+use super::changes::count_change;
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::{Db, Fault, Row};

@@ -20,6 +20,7 @@ use crate::version::VersionReader;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use changes::count_change;
 use connections::{Connections, Held};
 use following::Following;
 use gate::Gate;
@@ -60,6 +61,7 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 
 mod audit;
 mod audit_sql;
+mod changes;
 mod connections;
 mod expiry;
 mod following;
@@ -580,15 +582,6 @@ fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsa
     db.one(sql::USED, (id.0, month, symbol.as_str()), |row| {
         Ok(MonthUsage { counted: row.get(0)?, total: small(row, 1)? })
     })
-}
-
-/// Counts a change that servers have to read anew. `taken_from` are accounts that may do less than before.
-fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
-    let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
-    if db.has_one_writer() {
-        return Ok(());
-    }
-    taken_from.iter().try_for_each(|account| shared::note_withdrawal(db, version, *account))
 }
 
 /// The next number of a counter.

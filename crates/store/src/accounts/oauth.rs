@@ -7,11 +7,12 @@
 
 use market::Timestamp;
 
+use super::changes::count_change;
 use super::oauth_rows::{
     ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
     Redemption, TokenKind, TokenRow,
 };
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, count_change, oauth_sql as sql};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql};
 use crate::StoreError;
 use crate::count::small;
 use crate::engine::Db;

@@ -1,9 +1,10 @@
-//! Access tokens of API keys that count_change the place of others. The token before stays good for a moment, so that a client
+//! Access tokens of API keys that take the place of others. The token before stays good for a moment, so that a client
 //! whose answer was lost can ask again.
 
 use market::Timestamp;
 
-use super::{Accounts, AuditNote, Credential, audit, count_change, renewal_sql};
+use super::changes::count_change;
+use super::{Accounts, AuditNote, Credential, audit, renewal_sql};
 use crate::StoreError;
 use crate::count::small;
 

@@ -1,7 +1,8 @@
 //! Revoking an account through the service, where the last account of a role must stay: nobody else could undo or go on there.
 
 use super::audit::{self, AuditNote};
-use super::{AccountId, AccountRow, Accounts, count_change, sql};
+use super::changes::count_change;
+use super::{AccountId, AccountRow, Accounts, sql};
 use crate::StoreError;
 
 /// What became of revoking an account.

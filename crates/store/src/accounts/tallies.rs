@@ -3,8 +3,9 @@
 
 use market::{Date, Market, Timestamp, Zone};
 
+use super::changes::count_change;
 use super::levels::date;
-use super::{AccountId, Accounts, ReportedHolding, count_change, journal, tallies_sql as sql};
+use super::{AccountId, Accounts, ReportedHolding, journal, tallies_sql as sql};
 use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::Db;

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Accounts;
+use super::changes::now_us;
 use crate::StoreError;
 use crate::engine::trouble::{Kind, Trouble};
 use crate::engine::{Db, Fault};
@@ -44,7 +45,6 @@ pub use passwords::{IssuedPassword, NewPassword};
 pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};
 pub use seats::{NewSeat, SeatEnding, SeatOutcome, SeatRequest, SeatRow};
 pub use signatures::{SignatureLimits, SignatureOutcome};
-pub(super) use withdrawals::note as note_withdrawal;
 
 /// What all nodes of a database share.
 #[derive(Debug)]
@@ -147,15 +147,6 @@ fn read_times(bytes: &[u8]) -> Result<Vec<i64>, Fault> {
 fn write_times(times: &[i64]) -> Vec<u8> {
     times.iter().flat_map(|time| time.to_be_bytes()).collect()
 }
-
-/// Now, by the database's clock. `date_part` gives a double, which has room for microseconds until the year 2255; `extract` gives a numeric and
-/// costs more than the rest of a decision.
-macro_rules! now_us {
-    () => {
-        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
-    };
-}
-use now_us;
 
 /// A number as 8 bytes, big-endian: so that bytes are compared as the numbers are.
 macro_rules! bytes_of {

@@ -1,19 +1,10 @@
-//! Accounts from which something was taken, for nodes to forget what they know of them.
+//! Accounts from which something was taken (`accounts/changes.rs` notes them), for nodes to forget what they know of them.
 
-use super::{Shared, now_us};
-use crate::engine::{Db, Sql};
+use super::Shared;
+use crate::engine::Sql;
 use crate::{AccountId, StoreError};
 
 pub(super) const SWEPT_AFTER_US: i64 = 2 * 3_600_000_000;
-
-const NOTE: Sql = Sql::new(
-    "note a withdrawal",
-    concat!(
-        "insert into withdrawal (version, account_id, at_us) values ($1, $2, ",
-        now_us!(),
-        ") on conflict (version, account_id) do nothing"
-    ),
-);
 
 const SINCE: Sql = Sql::new(
     "look for withdrawals",
@@ -21,11 +12,6 @@ const SINCE: Sql = Sql::new(
 );
 
 pub(super) const SWEEP: Sql = Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
-
-/// In the transaction that takes it.
-pub(in crate::accounts) fn note(db: &Db, version: i64, account: AccountId) -> Result<(), StoreError> {
-    db.run(NOTE, (version, account.0)).map(drop)
-}
 
 impl Shared {
     /// Accounts from which something was taken after a version, with the version that it made, in that order and at most so many. Those of
