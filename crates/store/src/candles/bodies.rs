@@ -122,23 +122,25 @@ impl View {
         if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 
-    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen. All pages are of one state.
+    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen. Nearly always one statement is enough, and a
+    /// transaction around it would be a third of its time; where there are several, the version of the series says whether they have seen the same.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
-        self.steady(|| self.pages_back(series, until, each))
-    }
-
-    fn pages_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
         let (mut before, mut limit, mut rows_wanted, mut run) = (until, PAGE_FIRST, ROWS_FIRST, 2);
-        let mut version = None;
+        let (mut version, mut of_series, mut is_one_state) = (None, None, true);
         loop {
             let params = (before.0, symbol, grain, lane, limit as i64, rows_wanted);
             let mut page = self.db().all(sql::BODIES_BACK_PAGE, params, |row| {
                 version = version.max(Some(row.get::<i64>(11)?));
+                let now: i64 = row.get(12)?;
+                is_one_state &= *of_series.get_or_insert(now) == now;
                 let body: Option<Vec<u8>> = row.get(10)?;
                 Ok((LinkedEntry::read(row)?, small(row, 9)?, body))
             })?;
+            if !is_one_state {
+                return Err(self.replaced(sql::BODIES_BACK));
+            }
             if let Some(near) = self.near() {
                 let bodies =
                     page.iter().filter_map(|(linked, _, body)| Some((linked.entry.id, body.as_deref()?)));
@@ -277,7 +279,11 @@ impl View {
 
     /// Fetches bodies from the shared database, and hands them to the local copy.
     fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
-        let Some(near) = self.near() else { return fetch_bodies(self.far(), (of, Wanted::Stored), ids) };
+        let Some(near) = self.near() else {
+            // Within a transaction what is stored stays; without one it may have been replaced since its id was read.
+            let wanted = if self.far().in_transaction() { Wanted::Stored } else { Wanted::Replaced };
+            return fetch_bodies(self.far(), (of, wanted), ids);
+        };
         let bodies = fetch_bodies(self.far(), (of, Wanted::Replaced), ids)?;
         near.copy().keep(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
         Ok(bodies)

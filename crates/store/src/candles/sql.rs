@@ -144,9 +144,9 @@ statements! {
     // come to a number of rows. Rows of a block that reaches across the point do not count.
     BODIES_BACK_PAGE: "read the blocks of a series", "select p.body_id, p.first_at, p.last_at, p.row_count, p.byte_count, \
          p.tail, p.next_at, p.series_first_at, p.series_last_at, p.decimals, y.body, \
-         (select next from counter where name = 'version') \
+         (select next from counter where name = 'version'), p.series_version \
          from (select b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count, b.tail, b.next_at, \
-         s.first_at as series_first_at, s.last_at as series_last_at, z.decimals, \
+         s.first_at as series_first_at, s.last_at as series_last_at, s.version as series_version, z.decimals, \
          cast(sum(case when b.last_at < $1 then b.row_count else 0 end) over (order by b.first_at desc) as bigint) \
          - case when b.last_at < $1 then b.row_count else 0 end as rows_before \
          from sealed_security z join sealed_series s on s.symbol = z.symbol \
