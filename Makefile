@@ -73,12 +73,12 @@ setup-e2e:
 	@./setup.sh --e2e
 
 # The public Python SDKs, and the pages in a browser, against real servers on loopback.
-e2e: setup-e2e page
+e2e: setup-e2e setup-test page
 	$(CHECKED) --no-run --quiet
 	@CHANDLER_E2E_BUILT=1 ./e2e/run.sh
 
-# Several servers on PostgreSQL, and losing things again and again: servers, databases, the way between them. ROUNDS=50 takes an hour. What a
-# single process can show of it is in `make unit`.
+# Several servers on PostgreSQL, and losing things again and again: servers, databases, the way between them. ROUNDS=50 takes an hour. A short
+# form of it is in `make e2e`.
 ROUNDS ?= 3
 lose: setup-test page
 	@CARGO="$(CARGO)" CHANDLER_E2E_ROUNDS=$(ROUNDS) ./e2e/run.sh test_losing test_rolling test_nodes test_postgres

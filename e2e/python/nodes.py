@@ -4,6 +4,7 @@ that a quota can be spent for long."""
 import functools
 import os
 import pathlib
+import unittest
 
 import harness
 import paper_market
@@ -12,6 +13,9 @@ import postgres
 CLOCK = paper_market.utc(paper_market.instant(paper_market.WEDNESDAY, "10:00:15"))
 # How often tests that lose things do so: once where everything is tested, many times in `make lose`.
 ROUNDS = int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
+# `make lose` sets it. Without it a short form is run, with everything else.
+IS_LONG = "CHANDLER_E2E_ROUNDS" in os.environ
+takes_long = unittest.skipUnless(IS_LONG, "takes long: make lose")
 # Of a few days each; none of them is in the market of `paper_market`. As many as clients may want in so many rounds.
 SECURITIES = [f"{number}.HK" for number in range(1001, 1601 + 400 * min(ROUNDS - 1, 20))]
 # A node that is not heard of for so long does not count any more; what it held is free again then.

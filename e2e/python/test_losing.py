@@ -51,6 +51,7 @@ class Losing(unittest.TestCase):
             self.load.go_on()
         self.load.check(self.servers)
 
+    @nodes.takes_long
     def test_a_node_is_told_to_end(self):
         for round in range(ROUNDS):
             for server in self.servers:
@@ -72,6 +73,7 @@ class Losing(unittest.TestCase):
             self.load.go_on()
         self.load.check(self.servers)
 
+    @nodes.takes_long
     def test_everything_is_killed_and_started_again(self):
         for _ in range(ROUNDS):
             for server in self.servers:
@@ -85,6 +87,7 @@ class Losing(unittest.TestCase):
             self.load.go_on()
         self.load.check(self.servers)
 
+    @nodes.takes_long
     def test_connections_to_the_database_are_ended_again_and_again(self):
         for _ in range(5 * ROUNDS):
             self.primary.sql(
@@ -243,6 +246,7 @@ class Cut(unittest.TestCase):
             rows = [row for row in nodes.audit(self.store, "quota.spent") if row["account"] == "unheard"]
             self.assertEqual(len(rows), 2 + round)
 
+    @nodes.takes_long
     def test_an_order_whose_answer_was_lost_is_there_once(self):
         account = self.whole.trader("trader", "--cash", "HKD=900000000")
         first = Worker(account, self.cut.url, "orders", ["before"])
@@ -295,6 +299,7 @@ class Cut(unittest.TestCase):
 class Seats(unittest.TestCase):
     """What a dead node held is free again."""
 
+    @nodes.takes_long
     def test_the_seats_of_a_killed_node_are_given_back(self):
         database = nodes.shared_database()
         store = database.server.url(database.copy())

@@ -196,6 +196,7 @@ class Proven(Nodes):
             harness.wait_for(lambda: attempt(self.one, "not the one") != 429, f"try {number}")
         self.assertEqual(attempt(self.other, person.PASSWORD), 429)
 
+    @nodes.takes_long
     def test_revoking_at_one_ends_connections_and_tokens_at_the_other(self):
         operator = self.one.account("operator", "--role", "operator", "--rate", "unlimited")
         account = self.one.account("gone", "--rate", "unlimited")
