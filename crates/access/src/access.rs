@@ -455,21 +455,19 @@ impl Access {
 
     /// Forgets accounts from which something was taken at a version, so that it is not good again when the database is away; all of them if none
     /// are named.
-    pub(crate) fn forget_accounts(
-        &self,
-        accounts: Option<&HashSet<AccountId>>,
-        version: i64,
-    ) -> Result<(), AccessError> {
-        // Whoever has read one before, and has not filed it yet, does not file it under this version.
-        self.glance()?;
+    pub(crate) fn forget_accounts(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
         let mut cache = self.lock_cache();
+        if cache.seen().is_none_or(|seen| seen < version) {
+            // Whoever has read one before, and has not filed it yet, does not file it under this version.
+            (cache.version, cache.filled) = (version, true);
+            self.seen.store(version, Ordering::Release);
+        }
         cache.accounts.retain(|account, _| stays(account));
         cache.families.retain(|_, (_, account, _)| stays(account));
         drop(cache);
         self.credentials.forget(accounts, version);
-        self.standings.forget(accounts);
-        Ok(())
+        self.standings.forget(accounts, version);
     }
 
     fn lock_cache(&self) -> std::sync::MutexGuard<'_, AccountCache> {

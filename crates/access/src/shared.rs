@@ -270,7 +270,7 @@ impl Access {
             self.shared_rates.forget_refusals();
         }
         self.forget_withdrawn(shared, uptime)?;
-        self.give_up_strays(shared, uptime)?;
+        self.compare_seats(shared, uptime)?;
         Ok(self.to_close(shared, beat.ended))
     }
 

@@ -94,8 +94,10 @@ impl Standings {
     }
 
     /// Forgets accounts from which something was taken; all of them if none are named.
-    pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>) {
+    pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was judged before is not learnt any more.
+        judged.version = judged.version.max(version);
         judged.accounts.retain(|id, _| accounts.is_some_and(|accounts| !accounts.contains(id)));
     }
 

@@ -20,8 +20,9 @@ const SEATS_EVERY: Duration = Duration::from_secs(15);
 pub(crate) struct Upkeep {
     /// Up to which version withdrawals were taken note of, and when.
     withdrawals: Option<(i64, Duration)>,
-    /// Seats of this node in the database without a connection when that was looked at last.
+    /// Seats of this node in the database without a connection when that was looked at last, and connections without a seat there.
     strays: HashSet<i64>,
+    unseated: HashSet<i64>,
     seats_at: Option<Duration>,
 }
 
@@ -37,14 +38,14 @@ impl Access {
                 let accounts: HashSet<AccountId> = rows.iter().map(|(_, account)| *account).collect();
                 let is_all = rows.len() >= WITHDRAWALS_MAX as usize;
                 if !accounts.is_empty() {
-                    self.forget_accounts((!is_all).then_some(&accounts), last)?;
+                    self.forget_accounts((!is_all).then_some(&accounts), last);
                 }
                 last
             }
             // Nobody has told what was taken before.
             None => {
                 let version = self.current_version()?;
-                self.forget_accounts(None, version)?;
+                self.forget_accounts(None, version);
                 version
             }
         };
@@ -52,21 +53,30 @@ impl Access {
         Ok(())
     }
 
-    /// Gives up seats that the database has and this node has not, twice in a row: one that is taken just now is in both a moment later. They come to be where an
-    /// answer of the database was lost.
-    pub(crate) fn give_up_strays(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
+    /// Gives up seats that the database has and this node has not, and takes those that the database lacks, each if it is so twice in a row: one that is taken
+    /// just now is in both a moment later. They come to be where an answer of the database was lost, and while it was away.
+    pub(crate) fn compare_seats(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
         let mut upkeep = self.lock_upkeep();
         if upkeep.seats_at.is_some_and(|at| uptime.saturating_sub(at) < SEATS_EVERY) {
             return Ok(());
         }
         upkeep.seats_at = Some(uptime);
         drop(upkeep);
-        let rows = self.asked(shared.own_seats())?;
+        let mut seats = self.registry.seats();
+        let rows: HashSet<i64> = self.asked(shared.own_seats())?.into_iter().collect();
         let strays: HashSet<i64> =
-            rows.into_iter().filter(|id| !self.registry.has(ConnectionId::of_seat(*id))).collect();
+            rows.iter().copied().filter(|id| !self.registry.has(ConnectionId::of_seat(*id))).collect();
         let mut upkeep = self.lock_upkeep();
         strays.intersection(&upkeep.strays).for_each(|id| shared.leave(*id));
         upkeep.strays = strays;
+        let unseated: HashSet<i64> =
+            seats.iter().map(|(id, _)| *id).filter(|id| !rows.contains(id)).collect();
+        let before = std::mem::replace(&mut upkeep.unseated, unseated);
+        seats.retain(|(id, _)| before.contains(id) && upkeep.unseated.contains(id));
+        drop(upkeep);
+        if !seats.is_empty() {
+            self.asked(shared.keep_seats(&seats))?;
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@ use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError, Columns};
 use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
-use store::{BlockEntry, Body, Reader, Series, Snapshot, View};
+use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
 use crate::as_of::AsOf;
@@ -66,11 +66,13 @@ impl History {
         };
         // Whether coarse files have something to say is another statement, and both have to see one state of the store.
         let may_mix = plan.period.own_sources().next().is_some();
-        if query.adjust == Adjust::None
-            && !may_mix
-            && let Some((decimals, sources)) = read_back(reader.view(), plan)?
-        {
-            return finish(decimals, sources, false);
+        if query.adjust == Adjust::None && !may_mix {
+            match read_back(reader.view(), plan) {
+                Ok(Some((decimals, sources))) => return finish(decimals, sources, false),
+                // What was replaced while it was read is read again, in one state.
+                Ok(None) | Err(HistoryError::Store(StoreError::Replaced { .. })) => {}
+                Err(error) => return Err(error),
+            }
         }
         let snapshot = reader.snapshot_of(symbol)?;
         let Some(decimals) = snapshot.decimals(symbol)? else {

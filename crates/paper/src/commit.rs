@@ -1,7 +1,7 @@
 //! Additions to journals, written together: while one transaction is on its way to the disk, others gather for the next one. So sixteen
 //! clients wait for the disk about as often as two, also if they share an account: an addition may follow one that is
 //! not written yet, and fails with it. Whoever has written wakes those whose additions are written, and of the rest only the one who
-//! writes next.
+//! writes next. Where several nodes share the database, changes of one account take turns, and only those of different accounts are written together.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

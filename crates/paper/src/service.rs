@@ -320,9 +320,9 @@ impl Paper {
         asked: &RequestOptions<'_>,
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
-        for _ in 0..TRIES_MAX {
-            // Without a turn it is tried all the same.
-            let turn = self.accounts.journal_turn(id).ok();
+        for tries in 0..TRIES_MAX {
+            // Who only looks seldom has anything to write. Without a turn it is tried all the same.
+            let turn = (!asked.is_read || tries > 0).then(|| self.accounts.journal_turn(id).ok());
             let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
             if let Some(changed) = self.finish(id, attempt)? {
                 return Ok(changed);

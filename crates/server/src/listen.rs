@@ -170,6 +170,7 @@ impl Server {
         site.listeners = listening.collect();
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let trusted = settings.trusted_proxies.as_slice().into();
+        join(&core).await?;
         let hub = Arc::new(Hub::new(core, links));
         Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
@@ -217,7 +218,6 @@ impl Server {
         if let Some(listener) = internal {
             watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
         }
-        join(&site.core).await;
         let jobs = Runner::start(&site.core, jobs);
         listeners.spawn(context.clone().accept_http(http, None));
         for (region, listener) in regional {
@@ -318,15 +318,15 @@ impl ListenerContext {
     }
 }
 
-/// The next connection, once there is a place for it; the rest waits in the system's queue. The place is taken after the connection,
-/// because an idle listener must not hold one. Dropping this future may drop a client.
-/// Has other nodes count this one before it serves anybody, where there may be others. If that fails, it is tried again every second.
-async fn join(core: &Arc<Core>) {
+/// Has other nodes count this one before it serves anybody, where there may be others. One that cannot write so much as that does not start.
+async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     if core.access.is_shared() {
         let core = core.clone();
         let beat = move || core.access.beat(&core.node_name, &[], core.uptime()).map(drop);
-        tokio::task::spawn_blocking(beat).await.ok();
+        // It ends with an answer or with a panic, which is told by the thread.
+        return tokio::task::spawn_blocking(beat).await.unwrap_or(Ok(()));
     }
+    Ok(())
 }
 
 /// Has other nodes count this one no more, nor its connections.
@@ -340,6 +340,8 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
+/// The next connection, once there is a place for it; the rest waits in the system's queue. The place is taken after the connection,
+/// because an idle listener must not hold one. Dropping this future may drop a client.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,

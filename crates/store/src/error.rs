@@ -11,8 +11,9 @@ pub enum StoreError {
     #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
     Absent { place: Place },
     #[error(
-        "another import is writing to the store at {}{}: wait until it ends, or stop it and start again",
-        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        "another import is writing to the store at {}{}: wait until it ends, or stop it and start again{}",
+        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(),
+        if place.path().is_none() { "; what was killed, on whichever machine, is out of the way after 15 s" } else { "" }
     )]
     Busy { place: Place, pid: Option<u32> },
     #[error(

@@ -1,8 +1,8 @@
 //! The journals of paper accounts: entries that are only ever added, each in the order of its number.
 //!
 //! Locking is optimistic: an addition names the revision of the journal that it follows from. If another process has changed the journal
-//! since, nothing is written and the caller reads it again. So an account needs no lock across processes, and two nodes never decide on
-//! different pasts. Additions to several journals share one transaction, and so one wait for the disk.
+//! since, nothing is written and the caller reads it again. So two nodes never decide on different pasts, and no lock is needed for that. Nodes
+//! take turns all the same ([`Accounts::journal_turn`]): one that is a moment slower would come too late again and again. Additions to several journals share one transaction, and so one wait for the disk.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::StoreError;
 use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Role, Row, Value};
+use crate::engine::{Db, Fault, Role, Row, Sql, Value};
 
 /// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
 const ENTRIES_MAX: u32 = 4_096;
@@ -114,6 +114,13 @@ pub enum RewindOutcome {
     NameTaken,
 }
 
+/// As many rows as there are in the table.
+const TURNS: i64 = 256;
+
+// Only for engines with many writers, so no step of SQLite's schema has the table.
+const TURN: Sql =
+    Sql::new("wait for a turn at a journal", "select number from turn where number = $1 for update");
+
 /// The turn of one server at the journal of an account.
 #[derive(Debug)]
 pub struct JournalTurn(Option<Box<Db>>);
@@ -143,7 +150,7 @@ impl Accounts {
         let db = Db::on_server(turns, Role::Writer);
         db.begin_write()?;
         let turn = JournalTurn(Some(Box::new(db)));
-        turn.0.iter().try_for_each(|db| db.first(sql::TURN, [id.0], |_| Ok(())).map(drop))?;
+        turn.0.iter().try_for_each(|db| db.first(TURN, [id.0.rem_euclid(TURNS)], |_| Ok(())).map(drop))?;
         Ok(turn)
     }
 

@@ -4,7 +4,6 @@ use crate::engine::statements::statements;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;
-    TURN: "wait for a turn at a journal", "select id from account where id = $1" => "select id from account where id = $1 for no key update";
     HEAD: "read how far a journal is",
         "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
     HEAD_AND_VERSION: "read how far a journal is",

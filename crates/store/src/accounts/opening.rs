@@ -92,7 +92,7 @@ impl Accounts {
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         // Of its own: whoever has a turn needs another connection for what they do in it.
-        let turns = Server::open(address, Schema::Accounts, Pace::Usual)
+        let turns = Server::open(address, Schema::Accounts, Pace::Turn)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
         let open = move |commit| match commit {
@@ -105,7 +105,7 @@ impl Accounts {
             connections,
             home,
             following: Following::default(),
-            turns: Some(turns),
+            turns: (writes_as == Role::Writer).then_some(turns),
             shared: Some(Arc::new(Shared::new(pool))),
         })
     }

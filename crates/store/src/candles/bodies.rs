@@ -118,7 +118,14 @@ impl View {
         flow: ControlFlow<()>,
     ) -> Result<(), StoreError> {
         // Without a transaction the next statement may see another state; if this finds nothing, it is tried again in one.
-        let ended = flow.is_continue() && !chain.end().map_err(self.db().fail(sql::BODIES_BACK.what))?;
+        let is_steady = !self.db().is_remote() || self.db().in_transaction();
+        let ended = match (flow.is_continue(), chain.end()) {
+            (false, _) => false,
+            (true, Ok(has_blocks)) => !has_blocks,
+            // Removed between two pages.
+            (true, Err(Fault::Missing)) if !is_steady => return Err(self.replaced(sql::BODIES_BACK)),
+            (true, Err(fault)) => return Err(self.db().fail(sql::BODIES_BACK.what)(fault)),
+        };
         if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 

@@ -39,7 +39,7 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
 /// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
 /// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
-pub(super) const OF_THE_MOMENT: [&str; 18] = [
+pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "arrival",
     "call_bucket",
     "gate",
@@ -57,6 +57,7 @@ pub(super) const OF_THE_MOMENT: [&str; 18] = [
     "session",
     "signature",
     "touched",
+    "turn",
     "withdrawal",
 ];
 /// Tables that a new database has rows in. They are emptied before anything is brought.

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use store::{
-    AccountId, Accounts, GuardKey, GuardRow, NewPassword, NewSeat, NodeId, PaceLimit, RateAsk, RateDecision,
-    SeatEnding, SeatOutcome, SeatRequest, Shared, SignatureLimits, SignatureOutcome, TimedRequests,
+    AccountId, Accounts, AuditNote, GuardKey, GuardRow, NewPassword, NewSeat, NodeId, PaceLimit, RateAsk,
+    RateDecision, SeatEnding, SeatOutcome, SeatRequest, Shared, SignatureLimits, SignatureOutcome,
+    StoreError, TimedRequests,
 };
 
 use crate::accounts::add;
@@ -186,16 +187,35 @@ fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
         "accounts",
         "create function waits() returns trigger language plpgsql as $$ begin \
            if current_setting('synchronous_commit') <> 'off' then raise exception 'this would wait'; end if; \
-           return new; end $$; \
+           return coalesce(new, old); end $$; \
          create trigger waits before insert or update on rate_window for each row execute function waits(); \
-         create trigger waits before insert or update on seat for each row execute function waits(); \
+         create trigger waits before insert or update or delete on seat for each row execute function waits(); \
          create trigger waits before insert or update on node for each row execute function waits()",
     );
     node.shared().beat("node 1", "second").unwrap();
     node.shared().bring_back(&[TimedRequests { account: ann, requests: 60, times_us: vec![5] }]).unwrap();
-    node.shared().keep_seats(&[(1 << 62, seat(ann, 9))]).unwrap();
+    node.shared().keep_seats(&[(1 << 62, seat(ann, 9)), (1 << 61, seat(ann, 8))]).unwrap();
+    node.shared().leave(1 << 61);
+    node.shared().beat("node 1", "second").unwrap();
     assert_eq!(node.shared().rate_times(ann).unwrap().times_us, [5]);
     assert_eq!(node.shared().online(ann).unwrap(), 1);
+}
+
+#[test]
+fn a_turn_at_a_paper_account_keeps_others_from_the_same_and_from_nothing_else() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let turn = nodes[0].accounts.journal_turn(ann).unwrap();
+    let other = AccountId(ann.0 + 1);
+    drop(nodes[1].accounts.journal_turn(other).unwrap());
+    let waited = nodes[1].accounts.journal_turn(ann).map(drop);
+    assert!(matches!(waited, Err(StoreError::Locked { .. })), "{waited:?}");
+    seated(&sit(&nodes[1], &seat(ann, 1), 2));
+    let note = AuditNote { at: NOW, actor: "operator", reason: "" };
+    assert!(nodes[1].accounts.revoke(ann, &note).unwrap());
+    drop(turn);
+    drop(nodes[1].accounts.journal_turn(ann).unwrap());
 }
 
 #[test]

@@ -8,6 +8,14 @@ create table gate (
 
 insert into gate (number) values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15);
 
+-- Whoever advances a paper account locks the row `account % 256` while it decides: two nodes take turns. Nothing else waits for these, so that a turn
+-- keeps nobody from anything but the same account.
+create table turn (
+    number bigint not null primary key
+);
+
+insert into turn (number) select high.number * 16 + low.number from gate high cross join gate low;
+
 -- Numbers of the audit. The counter of that name is left as it was: changes of different accounts would wait for each other there.
 -- Numbers of changes that were rolled back are missing.
 create sequence audit_id;

@@ -160,7 +160,7 @@ impl Shared {
         if left.is_empty() {
             return Ok(());
         }
-        within(&self.durable(), |db| left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop)))?;
+        within(&self.quick(), |db| left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop)))?;
         self.left.written(&left);
         Ok(())
     }

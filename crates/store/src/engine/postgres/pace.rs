@@ -8,6 +8,8 @@ pub(crate) enum Pace {
     Quick,
     /// As quick, for what may be forgotten when the server crashes: a commit does not wait for the disk.
     Fleeting,
+    /// Turns, without which one goes on all the same. Whoever has one and is gone without a word does not keep it for long.
+    Turn,
     /// Migrations, moves and checks: a single statement may go through everything.
     Long,
 }
@@ -41,6 +43,13 @@ impl Pace {
                 request: second(5),
                 unacknowledged: second(5),
             },
+            Pace::Turn => Limits {
+                statement_ms: 2_000,
+                lock_ms: 2_000,
+                idle_in_transaction_ms: 10_000,
+                request: second(5),
+                unacknowledged: second(5),
+            },
             Pace::Long => Limits {
                 statement_ms: 0,
                 lock_ms: 20_000,
@@ -59,7 +68,7 @@ mod tests {
     /// The server has to give up first: then it says why, and the connection lives on.
     #[test]
     fn a_statement_is_ended_by_the_server_before_the_request_is_given_up() {
-        for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Long] {
+        for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Turn, Pace::Long] {
             let limits = pace.limits();
             assert!(u128::from(limits.statement_ms) < limits.request.as_millis(), "{pace:?}");
             assert!(u128::from(limits.lock_ms) < limits.request.as_millis(), "{pace:?}");

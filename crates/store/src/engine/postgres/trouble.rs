@@ -99,7 +99,13 @@ impl Trouble {
             &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
             &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
             &SqlState::INSUFFICIENT_PRIVILEGE => {
-                Trouble::NoRights { reason: format!("{}: {GRANTS}", line(found)) }
+                // Other rights (to create a database, to replicate) have remedies of their own.
+                let of_schema = ["table", "sequence", "relation", "schema"];
+                let is_of_schema =
+                    of_schema.iter().any(|kind| found.message().contains(&format!("for {kind} ")));
+                let told = line(found);
+                let reason = if is_of_schema { format!("{told}: {GRANTS}") } else { told };
+                Trouble::NoRights { reason }
             }
             &SqlState::DISK_FULL => Trouble::Full(boxed()),
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Trouble::Damaged(boxed()),
