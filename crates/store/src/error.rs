@@ -76,7 +76,9 @@ pub enum StoreError {
     )]
     CacheInUse { place: Place, pid: Option<u32> },
     /// The database cannot be reached, or the connection to it broke before anything was changed.
-    #[error("cannot {what}: {source}")]
+    #[error(
+        "cannot {what}: {source}: see that the server runs, and that the address names its host and port"
+    )]
     Away { what: &'static str, place: Place, source: Cause },
     /// The database is there and does not let us in: the user, the password, the certificate, the name of the database.
     #[error("cannot {what}: {source}")]
