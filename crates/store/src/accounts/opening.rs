@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use market::Timestamp;
@@ -70,19 +70,19 @@ impl Accounts {
             migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let connections = Connections::of_file(Db::open(&path, Role::Reader)?, writer);
-        Ok(Accounts {
-            connections,
-            home: Home::File(path),
-            following: Following::default(),
-            turns: None,
-            shared: None,
-        })
+        Ok(Accounts::of_file(path, connections))
     }
 
     fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
         // Somebody waits for most of what is asked here.
         let home = prepare_on_server(place, home::Part::Accounts, Pace::Quick, now)?;
         Accounts::of_server(place, home, Role::Writer)
+    }
+
+    /// One process serves a file, and shares it with nobody.
+    fn of_file(path: PathBuf, connections: Connections) -> Accounts {
+        let (home, following) = (Home::File(path), Following::default());
+        Accounts { connections, home, following, turns: None, shared: None }
     }
 
     fn of_server(place: &Place, home: Home, writes_as: Role) -> Result<Accounts, StoreError> {
@@ -155,13 +155,7 @@ impl Accounts {
             return Err(StoreError::Outdated { place: path.into(), found, known });
         }
         let connections = Connections::of_file(reader, Db::open(&path, Role::Onlooker)?);
-        Ok(Accounts {
-            connections,
-            home: Home::File(path),
-            following: Following::default(),
-            turns: None,
-            shared: None,
-        })
+        Ok(Accounts::of_file(path, connections))
     }
 
     /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
