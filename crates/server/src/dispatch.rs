@@ -2,6 +2,7 @@
 //! here, and answers are encoded again.
 
 use access::Permit;
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use serde_json::{Map, Value};
 use wire::command;
 
@@ -50,6 +51,9 @@ const NOT_OFFERED: [(u8, &str); 12] = [
     (command::WARRANT_ISSUERS, "warrants"),
     (command::WARRANT_FILTER, "warrants"),
 ];
+
+/// The fields of a history request (query type, offset, dates) that a request for calculated indexes lacks.
+const HISTORY_ONLY: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A row of the table: the functions of one command, with its type erased.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +118,14 @@ impl CommandRow {
         })
     }
 
+    /// The command of a packet. Old SDKs (longbridge 0.2) send history requests as 26, which became calculated indexes later: the body
+    /// decides.
+    pub(crate) fn of_packet(command: u8, body: &[u8]) -> Result<&'static CommandRow, Refusal> {
+        let is_history =
+            command == command::CALC_INDEXES && has_field(body, |field, _| HISTORY_ONLY.contains(&field));
+        CommandRow::find(if is_history { command::HISTORY } else { command })
+    }
+
     /// Does everything for a request of a long connection that can be done without waiting.
     pub(crate) fn start(
         &self,
@@ -135,6 +147,18 @@ impl CommandRow {
     ) -> Result<JsonReply, Refusal> {
         (self.answer_json)(core, caller, permit, fields)
     }
+}
+
+/// Whether a message has a field, up to where it can be read.
+pub(crate) fn has_field(mut body: &[u8], is_it: impl Fn(u32, WireType) -> bool) -> bool {
+    while !body.is_empty() {
+        match decode_key(&mut body) {
+            Ok((field, kind)) if is_it(field, kind) => return true,
+            Ok((field, kind)) if skip_field(kind, field, &mut body, DecodeContext::default()).is_ok() => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn start<C: Command>(

@@ -6,9 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::Lineage;
-use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+use prost::encoding::WireType;
 use prost::{DecodeError, Message};
 use wire::{command, trade};
+
+use crate::dispatch::has_field;
 
 /// The trade gateway's own commands.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
@@ -223,15 +225,8 @@ fn names_topics(body: &[u8]) -> bool {
 }
 
 /// Whether a body has the count of a request for trades, zero or not.
-fn has_count(mut body: &[u8]) -> bool {
-    while !body.is_empty() {
-        match decode_key(&mut body) {
-            Ok((TRADES_COUNT_FIELD, WireType::Varint)) => return true,
-            Ok((tag, kind)) if skip_field(kind, tag, &mut body, DecodeContext::default()).is_ok() => {}
-            _ => return false,
-        }
-    }
-    false
+fn has_count(body: &[u8]) -> bool {
+    has_field(body, |field, kind| (field, kind) == (TRADES_COUNT_FIELD, WireType::Varint))
 }
 
 /// Which gateway earlier connections used, for clients that do not say so when they sign in. A client shows it once, on its first

@@ -399,7 +399,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Has all of a request done on a thread that may wait for the database.
     fn start_aside(&mut self, asked: LinkRequest) {
         let Some(session) = &self.session else { return };
-        let row = match CommandRow::find(asked.command) {
+        let row = match CommandRow::of_packet(asked.command, &asked.body) {
             Ok(row) => row,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };

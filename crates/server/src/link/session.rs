@@ -47,7 +47,7 @@ impl Session {
 
     /// Takes a request as far as it goes without waiting.
     pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
-        CommandRow::find(command)?.start(core, &self.caller, body, &mut self.memory)
+        CommandRow::of_packet(command, body)?.start(core, &self.caller, body, &mut self.memory)
     }
 
     /// Lets in a call of the trade gateway, which needs no work.

@@ -87,6 +87,52 @@ async fn parameters_that_make_no_sense_are_refused_in_words() {
     assert_eq!(used(&server, &account), 0);
 }
 
+/// longbridge 0.2 numbers history requests 26.
+#[tokio::test]
+async fn a_history_request_with_the_number_26_is_answered_as_27() {
+    let server = Running::start().await;
+    let terms = Terms { rate: Some("8/3600".parse().unwrap()), quota: Some(1), ..Terms::default() };
+    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no dates.
+    let head = b"\x0a\x06700.HK\x10\xe8\x07";
+    let by_offset = [&head[..], b"\x20\x01\x2a\x02\x20\x01"].concat();
+    let by_date = [&head[..], b"\x20\x02\x32\x00"].concat();
+    let without_type = [&head[..], b"\x2a\x02\x20\x01"].concat();
+    let cut_short = [&head[..], b"\x20\x01\x2a\x09"].concat();
+    let other_symbol = [&b"\x0a\x07AAPL.US"[..], &by_offset[8..]].concat();
+    let indexes = [&b"\x0a\x06700.HK"[..], b"\x12\x01\x01"].concat();
+    for (name, door) in ["ann", "bob"].into_iter().zip(DOORS) {
+        let account = server.account(name, terms.clone());
+        let mut client = server.enter(door, &account, &[]).await;
+        for (body, code) in [
+            (&by_offset, None),
+            (&by_date, None),
+            (&without_type, Some(301_600)),
+            (&cut_short, Some(301_600)),
+            (&other_symbol, Some(301_607)),
+            (&indexes, None),
+        ] {
+            let mut answers = Vec::new();
+            for command in [26, 27] {
+                if command == 27 && body == &indexes {
+                    continue;
+                }
+                client.send(&request(command, 1, 0, body)).await;
+                answers.push(client.response().await.1);
+            }
+            let refused = answers[0].as_ref().err().map(|(_, code, _)| *code);
+            assert_eq!(refused, code, "{body:?}");
+            assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+        }
+        assert_eq!(used(&server, &account), 1);
+        let (status, code) = {
+            client.send(&request(26, 1, 0, &by_offset)).await;
+            let refusal = client.response().await.1.unwrap_err();
+            (refusal.0, refusal.1)
+        };
+        assert_eq!((status, code), (3, 301_606));
+    }
+}
+
 #[tokio::test]
 async fn refusals_come_in_the_order_of_the_specification() {
     let server = Running::start().await;
