@@ -9,6 +9,9 @@ pub(crate) const SYMBOLS_MAX: usize = 500;
 
 /// One symbol, as it was typed.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
+    if text.is_empty() {
+        return Err(Refusal::BadQuery("symbol is missing".to_owned()));
+    }
     text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
 }
 

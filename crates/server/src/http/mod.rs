@@ -48,10 +48,11 @@ use tokio::time::{Instant, timeout};
 
 use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
+use crate::kit::doc::Doc;
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope,
-    open,
+    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
+    envelope, open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -359,6 +360,15 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
     }
 }
 
+/// The query of an endpoint that has a symbol there, if it has to be written anew for a counter id. A signature is over the query as it
+/// was sent, so this comes after authentication.
+fn counter_query(call: &Call<'_>, row: &Row) -> Result<Option<String>, Problem> {
+    if !row.doc.is_some_and(Doc::has_symbol) {
+        return Ok(None);
+    }
+    counter::query(call.query).map_err(|error| Refusal::BadQuery(error.to_string()).into())
+}
+
 fn serve_permitted(
     call: &Call<'_>,
     Permitted { scope, or, answer, refuse, .. }: Permitted,
@@ -372,6 +382,11 @@ fn serve_permitted(
     });
     match admitted {
         Ok(admitted) => {
+            let query = match counter_query(call, row) {
+                Ok(query) => query,
+                Err(problem) => return Ok(refuse(problem)),
+            };
+            let call = &Call { query: query.as_deref().unwrap_or(call.query), ..*call };
             let (caller, dated) = (admitted.caller, admitted.dated());
             let answered = match dated {
                 None => answer(call, site, admitted),

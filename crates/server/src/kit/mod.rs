@@ -9,6 +9,7 @@ mod call;
 mod claims;
 pub(crate) mod codes;
 pub(crate) mod cookies;
+pub(crate) mod counter;
 pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;

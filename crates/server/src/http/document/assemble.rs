@@ -4,9 +4,9 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::frame;
-use crate::kit::Row;
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, OTHERWISE, TRACE_ID, UNAUTHENTICATED};
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Media, Parameter, RefusalDoc, Tag};
+use crate::kit::{Row, counter};
 
 /// The two schema generators: in what we write all fields are required; in what we read, those without a default.
 struct Assembly {
@@ -37,8 +37,12 @@ pub(super) fn document<'a>(rows: impl Iterator<Item = &'a Row>) -> Value {
             methods.insert(row.method.to_ascii_lowercase(), assembly.operation(row, doc));
         }
     }
-    let mut schemas = assembly.read.take_definitions(true);
-    for (name, schema) in assembly.written.take_definitions(true) {
+    let (mut schemas, written) =
+        (assembly.read.take_definitions(true), assembly.written.take_definitions(true));
+    for (_, schema) in schemas.iter_mut().filter(|(name, _)| !written.contains_key(*name)) {
+        add_counter_id(schema);
+    }
+    for (name, schema) in written {
         debug_assert!(schemas.get(&name).is_none_or(|read| *read == schema), "{name} means two things");
         schemas.insert(name, schema);
     }
@@ -68,7 +72,13 @@ impl Assembly {
         if let Some(about) = doc.about {
             put("description", about.into());
         }
-        let parameters: Vec<Value> = doc.path.iter().chain(doc.parameters).map(parameter).collect();
+        let parameters: Vec<Value> = doc
+            .path
+            .iter()
+            .chain(doc.parameters)
+            .flat_map(with_counter_id)
+            .map(|one| parameter(&one))
+            .collect();
         if !parameters.is_empty() {
             put("parameters", parameters.into());
         }
@@ -132,6 +142,28 @@ impl Assembly {
             named.insert(field.to_owned(), json!({"$ref": format!("#/components/headers/{name}")}));
         }
         named.into()
+    }
+}
+
+/// A parameter, and behind a symbol its alternative. Then neither can be required: the document cannot say "one of the two".
+fn with_counter_id(parameter: &Parameter) -> impl Iterator<Item = Parameter> {
+    let is_symbol = parameter.is_symbol();
+    let own = Parameter { is_required: parameter.is_required && !is_symbol, ..*parameter };
+    std::iter::once(own).chain(is_symbol.then_some(Parameter::COUNTER_ID))
+}
+
+/// Adds `counter_id` to the schema of a request body that has a symbol.
+fn add_counter_id(schema: &mut Value) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let Some(symbol) = properties.get("symbol") else { return };
+    let mut described = json!({"description": Parameter::COUNTER_ID.words});
+    if let (Some(described), Some(kind)) = (described.as_object_mut(), symbol.get("type")) {
+        described.insert("type".to_owned(), kind.clone());
+        described.extend(symbol.get("items").map(|items| ("items".to_owned(), items.clone())));
+    }
+    properties.insert(counter::COUNTER_ID.to_owned(), described);
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != "symbol");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_OFFERED, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
 use crate::kit::envelope::{self, Empty, Problem};
-use crate::kit::{Admitted, Answer, Call, Site, allowance};
+use crate::kit::{Admitted, Answer, Call, Site, allowance, counter};
 use crate::refusal::Refusal;
 
 const fn mirror(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {
@@ -141,7 +141,11 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
         return Ok(Map::new());
     }
     match serde_json::from_slice(body).map_err(|error| undecodable(&error))? {
-        Value::Object(fields) => Ok(plain(fields)),
+        Value::Object(fields) => {
+            let mut fields = plain(fields);
+            counter::fields(&mut fields).map_err(|error| Refusal::BadQuery(error.to_string()))?;
+            Ok(fields)
+        }
         _ => Err(Refusal::Malformed("the body is not a JSON object".to_owned())),
     }
 }

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::codes;
+use super::counter;
 use super::envelope::{ProblemBody, Success};
 
 /// The description of one endpoint.
@@ -151,6 +152,11 @@ impl Doc {
         }
     }
 
+    /// Whether the query has a symbol, which may be written as a counter id as well.
+    pub(crate) fn has_symbol(&self) -> bool {
+        self.parameters.iter().any(Parameter::is_symbol)
+    }
+
     pub(crate) const fn about(self, about: &'static str) -> Doc {
         Doc { about: Some(about), ..self }
     }
@@ -182,6 +188,17 @@ impl Doc {
 }
 
 impl Parameter {
+    /// Described beside every `symbol` of a query.
+    pub(crate) const COUNTER_ID: Parameter = Parameter::query(
+        counter::COUNTER_ID,
+        Kind::Text,
+        "In place of symbol: kind, market and code, as ST/HK/700, ETF/US/SPY or IX/US/.DJI",
+    );
+
+    pub(crate) fn is_symbol(&self) -> bool {
+        (self.place, self.name) == ("query", "symbol")
+    }
+
     pub(crate) const fn path(name: &'static str, words: &'static str) -> Parameter {
         Parameter { is_required: true, ..Parameter::new(name, "path", Kind::Text, words) }
     }

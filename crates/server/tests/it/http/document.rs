@@ -27,8 +27,10 @@ async fn the_parameters_that_are_read_are_those_that_are_described() {
         let known: BTreeSet<&str> =
             known.trim_end_matches('"').split(", ").filter(|name| *name != "none").collect();
         let parameters = operation["parameters"].as_array().into_iter().flatten();
-        let described: BTreeSet<&str> =
-            parameters.filter(|one| one["in"] == "query").map(|one| one["name"].as_str().unwrap()).collect();
+        let described =
+            parameters.filter(|one| one["in"] == "query").map(|one| one["name"].as_str().unwrap());
+        // Read as a symbol, before names are checked.
+        let described: BTreeSet<&str> = described.filter(|name| *name != "counter_id").collect();
         assert_eq!(described, known, "{path}");
         compared += 1;
     }

@@ -47,6 +47,74 @@ async fn stored_actions_are_told_as_dividends_and_as_acts_of_the_company() {
     assert_eq!(server.get("/v1/quote/dividends?symbol=700.HK", &bob).await.status, 403);
 }
 
+/// As the SDKs from 4 on and the official CLI name securities.
+#[tokio::test]
+async fn a_counter_id_is_read_wherever_a_symbol_is() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    for path in [
+        "/v1/quote/dividends?",
+        "/v1/quote/dividends/details?",
+        "/v1/quote/company-act?req_type=1&",
+        "/v1/quote/history-candlesticks?period=day&limit=2&",
+        "/v1/quote/trades?",
+        "/v1/risk/margin-ratio?",
+        "/v1/trade/estimate/buy_limit?order_type=MO&side=Buy&",
+        "/v1/asset/stock?",
+        "/v1/orders/info?",
+        "/v1/content/topics/mine?",
+    ] {
+        let by_symbol = server.get(&format!("{path}symbol=700.HK"), &ann).await;
+        for query in ["counter_id=ST/HK/700", "symbol=&counter_id=ST%2FHK%2F00700"] {
+            let by_id = server.get(&format!("{path}{query}"), &ann).await;
+            assert_eq!((by_id.status, by_id.json()), (by_symbol.status, by_symbol.json()), "{path}{query}");
+        }
+    }
+    let candles = json!({"period": 1000, "adjust_type": 0, "count": 2});
+    let with = |name: &str, value: Value| {
+        let mut body = candles.clone();
+        body[name] = value;
+        body.to_string()
+    };
+    let path = "/quote/candlesticks";
+    let by_symbol = server.post(path, &ann, &with("symbol", json!("700.HK"))).await.json();
+    assert_eq!(by_symbol["data"]["candlesticks"].as_array().unwrap().len(), 2);
+    for name in ["counter_id", "counterId"] {
+        assert_eq!(server.post(path, &ann, &with(name, json!("ST/HK/700"))).await.json(), by_symbol);
+    }
+    let listed = server.post("/quote/quotes", &ann, &json!({"counter_id": ["ST/HK/700"]}).to_string()).await;
+    assert_eq!(data(&listed)["secu_quote"][0]["symbol"], json!("700.HK"));
+    let order = |name: &str, value: &str| {
+        json!({name: value, "order_type": "MO", "side": "Hold", "submitted_quantity": "100"}).to_string()
+    };
+    let by_symbol = server.post("/v1/trade/order", &ann, &order("symbol", "700.HK")).await.json();
+    assert!(by_symbol["message"].as_str().unwrap().contains("Hold"), "{by_symbol}");
+    let by_id = server.post("/v1/trade/order", &ann, &order("counter_id", "ST/HK/700")).await.json();
+    assert_eq!(by_id, by_symbol);
+    for (path, says) in [
+        ("/v1/quote/dividends", "symbol is missing"),
+        ("/v1/quote/dividends?counter_id=", "symbol is missing"),
+        ("/v1/quote/history-candlesticks?period=day", "symbol is missing"),
+        ("/v1/quote/dividends?counter_id=700.HK", "counter_id \"700.HK\" is not a counter id"),
+        ("/v1/quote/dividends?counter_id=ST/HK/700&symbol=5.HK", "name different securities"),
+        ("/v1/quote/dividends?counter_id=VA/HAS/BTCUSD", "\"BTCUSD.HAS\" has an unknown region"),
+    ] {
+        let answer = server.get(path, &ann).await;
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(answer.status == 400 && message.contains(says), "{path}: {message}");
+    }
+    // Where there is no symbol, it is no name either.
+    let answer = server.get("/v1/securities?counter_id=ST/HK/700", &ann).await;
+    assert_eq!(answer.status, 400);
+    let document = server.http("GET", "/openapi.json", "", b"").await.json();
+    let dividends = &document["paths"]["/v1/quote/dividends"]["get"]["parameters"];
+    assert_eq!((&dividends[0]["name"], &dividends[1]["name"]), (&json!("symbol"), &json!("counter_id")));
+    assert_eq!(
+        document["components"]["schemas"]["OrderSubmission"]["properties"]["counter_id"].is_object(),
+        true
+    );
+}
+
 #[tokio::test]
 async fn markets_are_open_and_closed_by_the_market_clock() {
     let server = Running::start().await;
