@@ -70,5 +70,7 @@ pub const SYMBOLS_MAX: usize = 100_000;
 pub const RECORDS_MAX: usize = 1_000_000;
 /// The most rows of one [`CandleBatch`] or [`TradeBatch`]; of a table with symbols side by side, those of its last line more.
 pub const BATCH_ROWS: usize = 4 * 1024;
+/// The most rejected rows that are held in memory; further ones are counted.
+pub const REJECTED_MAX: usize = 10_000;
 /// The most characters of a rejected row that are kept.
 pub const REJECTED_TEXT_MAX: usize = 500;

@@ -10,7 +10,7 @@ use crate::columns::ColumnRows;
 use crate::header::Vendor;
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
-use crate::row::{RawChunk, RawRow};
+use crate::row::{RawChunk, RawRow, RejectedRoom};
 use crate::sample::read_sample;
 use crate::text::{Rows, TextRows};
 use crate::trades::TradeReader;
@@ -21,8 +21,9 @@ use crate::{
 
 /// Rows looked at before a file's period is decided.
 const SAMPLE_ROWS: usize = 10_000;
-/// A file sorted by time over thousands of symbols needs a longer look until symbols repeat.
-const SAMPLE_ROWS_MAX: usize = 200_000;
+/// A file sorted by time over thousands of symbols needs a longer look until symbols repeat. Counts bad rows, too: a file may have
+/// nothing else.
+const SAMPLE_ROWS_MAX: u64 = 200_000;
 
 /// What a file holds.
 #[derive(Debug)]
@@ -94,12 +95,15 @@ impl CandleReader {
         let Opening { path, venues, options, bytes } = opening;
         let vendor = rows.vendor;
         let mut pending = VecDeque::new();
-        let mut sampled = 0;
-        while let Some(chunk) = input.read(&mut rows, BATCH_ROWS)? {
+        let (mut sampled, mut consumed, mut room) = (0, 0, RejectedRoom::new());
+        while let Some(mut chunk) = input.read(&mut rows, BATCH_ROWS)? {
             sampled += chunk.rows.len();
+            consumed += chunk.consumed;
+            chunk.rows.shrink_to_fit();
+            chunk.omitted = room.hold(&mut chunk.rejected);
             pending.push_back(chunk);
             let repeated = sampled >= 3 * rows.symbols.symbols().len();
-            if sampled >= SAMPLE_ROWS_MAX || sampled >= SAMPLE_ROWS && repeated {
+            if consumed >= SAMPLE_ROWS_MAX || sampled >= SAMPLE_ROWS && repeated {
                 break;
             }
         }
@@ -238,7 +242,8 @@ impl CandleReader {
     }
 
     fn finish(&mut self, chunk: RawChunk) -> CandleBatch {
-        let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected: chunk.rejected };
+        let RawChunk { rejected, omitted, .. } = chunk;
+        let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
         // Rows of one symbol mostly stand together.
         let mut last = None;
@@ -361,4 +366,48 @@ fn first_notes(
         });
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::REJECTED_MAX;
+
+    const BAD_ROWS: u64 = 300_000;
+
+    #[test]
+    fn a_sample_of_bad_rows_is_bounded_and_every_row_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        for header in ["symbol,time,open,high,low,close,volume", "symbol,time,price,volume"] {
+            let path = dir.path().join("junk.csv");
+            let bad = "a,\n".repeat(usize::try_from(BAD_ROWS).unwrap());
+            std::fs::write(&path, format!("{header}\n{bad}")).unwrap();
+            let venues = Venues::built_in().unwrap();
+            let (held, consumed) = match crate::open(&path, &venues, &ReadOptions::default()).unwrap() {
+                Table::Candles(mut reader) => {
+                    let held = reader.pending.iter().map(|chunk| chunk.rejected.len()).sum::<usize>();
+                    assert!(reader.pending.iter().all(|chunk| chunk.rejected.capacity() <= REJECTED_MAX));
+                    let mut consumed = Vec::new();
+                    while let Some(batch) = reader.next().unwrap() {
+                        assert!(batch.rejected.len() <= BATCH_ROWS);
+                        consumed.push(batch.rows_read());
+                    }
+                    assert_eq!(reader.rows_read(), BAD_ROWS);
+                    (held, consumed)
+                }
+                Table::Trades(mut reader) => {
+                    let held = reader.held();
+                    let mut consumed = Vec::new();
+                    while let Some(batch) = reader.next().unwrap() {
+                        assert!(batch.rejected.len() <= BATCH_ROWS);
+                        consumed.push(batch.rows_read());
+                    }
+                    (held, consumed)
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(held, REJECTED_MAX, "{header}");
+            assert_eq!(consumed.iter().sum::<u64>(), BAD_ROWS, "{header}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::cells::{Cells, OpenQuote, lossy};
 use crate::source::Lines;
 use crate::spelling::{Spelling, parse_symbol};
 use crate::time::{DayCount, RawTime, date_of_number, parse_time};
-use crate::{Problem, RECORDS_MAX, ReadOptions, Rejected};
+use crate::{Problem, RECORDS_MAX, REJECTED_MAX, ReadOptions, Rejected};
 
 /// The longest name, board or exchange that is kept.
 const TEXT_MAX: usize = 200;
@@ -17,6 +17,19 @@ const TEXT_MAX: usize = 200;
 pub struct Records<T> {
     pub rows: Vec<T>,
     pub rejected: Vec<Rejected>,
+    /// Further rejected rows, beyond the [`REJECTED_MAX`] that are held.
+    pub omitted: u64,
+}
+
+impl<T> Records<T> {
+    /// Adds a rejected row, or counts it if too many are held.
+    pub fn reject(&mut self, row: Rejected) {
+        if self.rejected.len() < REJECTED_MAX {
+            self.rejected.push(row);
+        } else {
+            self.omitted += 1;
+        }
+    }
 }
 
 /// What is known of one security. Absent means the file does not say.
@@ -139,9 +152,9 @@ fn collect<T>(
     known: &[(&'static str, usize)],
     parse: impl Fn(&Named<'_>, u64) -> Result<T, String>,
 ) -> Result<Records<T>, Problem> {
-    let mut records = Records { rows: Vec::new(), rejected: Vec::new() };
+    let mut records = Records { rows: Vec::new(), rejected: Vec::new(), omitted: 0 };
     table.each(&mut |line, cells, text| {
-        if records.rows.len() + records.rejected.len() >= RECORDS_MAX {
+        if (records.rows.len() + records.rejected.len()) as u64 + records.omitted >= RECORDS_MAX as u64 {
             return Err(Problem::Records);
         }
         let mut symbol = None;
@@ -152,7 +165,7 @@ fn collect<T>(
         });
         match parsed {
             Ok(row) => records.rows.push(row),
-            Err(reason) => records.rejected.push(Rejected { line, symbol, text, reason }),
+            Err(reason) => records.reject(Rejected { line, symbol, text, reason }),
         }
         Ok(())
     })?;

@@ -2,6 +2,7 @@
 
 use market::{Price, Session, Timestamp, Turnover};
 
+use crate::REJECTED_MAX;
 use crate::time::RawTime;
 
 /// One row of a candle table. Whether it is a good candle is the caller's question.
@@ -36,6 +37,34 @@ pub struct Rejected {
 pub struct CandleBatch {
     pub rows: Vec<CandleRow>,
     pub rejected: Vec<Rejected>,
+    /// Further rejected rows, beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are held.
+    pub omitted: u64,
+}
+
+impl CandleBatch {
+    /// Rows of the file that this batch accounts for.
+    pub fn rows_read(&self) -> u64 {
+        (self.rows.len() + self.rejected.len()) as u64 + self.omitted
+    }
+}
+
+/// How many rejected rows a sample may still hold. The file is of unknown length, and every row of it may be a bad one.
+#[derive(Debug)]
+pub(crate) struct RejectedRoom(usize);
+
+impl RejectedRoom {
+    pub(crate) fn new() -> RejectedRoom {
+        RejectedRoom(REJECTED_MAX)
+    }
+
+    /// Drops those for which there is no room; how many these are.
+    pub(crate) fn hold(&mut self, rejected: &mut Vec<Rejected>) -> u64 {
+        let omitted = rejected.len().saturating_sub(self.0);
+        rejected.truncate(self.0);
+        rejected.shrink_to_fit();
+        self.0 -= rejected.len();
+        omitted as u64
+    }
 }
 
 /// A row whose time still waits for what the whole file means.
@@ -57,6 +86,7 @@ pub(crate) struct RawRow {
 pub(crate) struct RawChunk {
     pub rows: Vec<RawRow>,
     pub rejected: Vec<Rejected>,
+    pub omitted: u64,
     /// Rows of the file this chunk accounts for: those above together.
     pub consumed: u64,
 }

@@ -129,8 +129,13 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     let consumed = Consumed::default();
     let counted = Counted { inner: file, consumed: consumed.clone() };
     let reader: Box<dyn Read + Send> = match magic.as_slice() {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(counted))),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(counted)?),
+        [0x1f, 0x8b, ..] => {
+            let inner = flate2::read::MultiGzDecoder::new(io::BufReader::new(counted));
+            Box::new(Inflated::new(inner, metadata.len()))
+        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            Box::new(Inflated::new(zstd::stream::read::Decoder::new(counted)?, metadata.len()))
+        }
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
             return Err(refuse("an Arrow file: Arrow is written, not read; convert it to Parquet"));
         }
@@ -138,6 +143,32 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
         _ => Box::new(counted),
     };
     Ok((Source::Text(text_lines(reader, consumed)?), metadata.len()))
+}
+
+/// The text of a compressed file, within the limits of one in an archive: few bytes must not become very many.
+struct Inflated<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R> Inflated<R> {
+    fn new(inner: R, packed: u64) -> Inflated<R> {
+        Inflated { inner, left: zip::unpacked_max(packed) }
+    }
+}
+
+impl<R: Read> Read for Inflated<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            let limit = zip::RATIO_MAX;
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("it unpacks to more than {limit} times its size; unpack it first if it is meant"),
+            )
+        })?;
+        Ok(read)
+    }
 }
 
 fn text_lines(reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines, Problem> {

@@ -13,6 +13,7 @@ use crate::column_text::text_of;
 use crate::columns::{Batch, Column, ColumnRows, row_text};
 use crate::header::{TimeColumns, TradeColumns};
 use crate::number::{Number, Numbers, millionths_of_double};
+use crate::row::RejectedRoom;
 use crate::sample::read_trade_sample;
 use crate::source::Lines;
 use crate::spelling::SymbolTable;
@@ -23,6 +24,8 @@ use crate::{BATCH_ROWS, FileError, Position, Problem, ReadOptions, Rejected};
 
 /// Rows looked at before it is decided what the times of a file mean.
 const SAMPLE_ROWS: usize = 10_000;
+/// The same with the bad ones: a file may have nothing else.
+const SAMPLE_ROWS_MAX: u64 = 200_000;
 
 /// One row of a table of trades. Whether it is a good trade is the caller's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,15 @@ pub struct TradeRow {
 pub struct TradeBatch {
     pub rows: Vec<TradeRow>,
     pub rejected: Vec<Rejected>,
+    /// Further rejected rows, beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are held.
+    pub omitted: u64,
+}
+
+impl TradeBatch {
+    /// Rows of the file that this batch accounts for.
+    pub fn rows_read(&self) -> u64 {
+        (self.rows.len() + self.rejected.len()) as u64 + self.omitted
+    }
 }
 
 /// A row whose time still waits for what the whole file means.
@@ -51,6 +63,7 @@ struct RawTrade {
 struct RawTrades {
     rows: Vec<RawTrade>,
     rejected: Vec<Rejected>,
+    omitted: u64,
     consumed: u64,
 }
 
@@ -105,8 +118,12 @@ impl TradeReader {
         bytes: u64,
     ) -> Result<TradeReader, Problem> {
         let (mut pending, mut sample) = (VecDeque::new(), Vec::new());
-        while sample.len() < SAMPLE_ROWS {
-            let Some(chunk) = input.read(&mut rows)? else { break };
+        let (mut consumed, mut room) = (0, RejectedRoom::new());
+        while sample.len() < SAMPLE_ROWS && consumed < SAMPLE_ROWS_MAX {
+            let Some(mut chunk) = input.read(&mut rows)? else { break };
+            consumed += chunk.consumed;
+            chunk.rows.shrink_to_fit();
+            chunk.omitted = room.hold(&mut chunk.rejected);
             sample.extend(chunk.rows.iter().map(|row: &RawTrade| (row.row.line, row.time)));
             pending.push_back(chunk);
         }
@@ -167,8 +184,15 @@ impl TradeReader {
         Ok(Some(self.finish(chunk)))
     }
 
+    /// Rejected rows of the sample that are held.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.pending.iter().map(|chunk| chunk.rejected.len()).sum()
+    }
+
     fn finish(&mut self, chunk: RawTrades) -> TradeBatch {
-        let mut batch = TradeBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected: chunk.rejected };
+        let RawTrades { rejected, omitted, .. } = chunk;
+        let mut batch = TradeBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
         for RawTrade { time, mut row } in chunk.rows {
             let market = self.rows.symbols.market(row.symbol);

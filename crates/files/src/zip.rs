@@ -15,7 +15,7 @@ const ENTRIES_MAX: usize = 10_000;
 /// The largest directory that is read: room for as many long names.
 const DIRECTORY_MAX: u64 = 8 << 20;
 /// Tables shrink to a fifth or a tenth. Deflate itself cannot do more than about a thousand.
-const RATIO_MAX: u64 = 200;
+pub(crate) const RATIO_MAX: u64 = 200;
 /// Below this, no ratio is suspicious.
 const RATIO_FROM: u64 = 1 << 20;
 /// All files of an archive together.
@@ -155,13 +155,18 @@ fn entry(bytes: &[u8]) -> Result<(Entry, &[u8]), ArchiveError> {
     Ok((entry, rest))
 }
 
+/// How much a file may unpack to, by its packed size.
+pub(crate) fn unpacked_max(packed: u64) -> u64 {
+    packed.saturating_mul(RATIO_MAX).clamp(RATIO_FROM, UNPACKED_MAX)
+}
+
 /// No file may promise too much, nor share its bytes with another: that is how few bytes become very many.
 fn check(entries: &mut [Entry], directory: u64) -> Result<(), ArchiveError> {
     let unpacked: u64 = entries.iter().map(|entry| entry.size).sum();
     if unpacked > UNPACKED_MAX {
         return Err(ArchiveError::Unpacked(unpacked));
     }
-    if let Some(entry) = entries.iter().find(|entry| entry.size > RATIO_FROM.max(entry.packed * RATIO_MAX)) {
+    if let Some(entry) = entries.iter().find(|entry| entry.size > unpacked_max(entry.packed)) {
         let times = entry.size / entry.packed.max(1);
         return Err(ArchiveError::Ratio { name: entry.name.clone(), times });
     }

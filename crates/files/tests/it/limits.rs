@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use expect_test::expect;
-use files::{BATCH_ROWS, LINE_MAX, REJECTED_TEXT_MAX, SYMBOLS_MAX};
+use files::{BATCH_ROWS, LINE_MAX, REJECTED_TEXT_MAX, SYMBOLS_MAX, Table};
 
-use crate::common::{candles, check, options, refusal, refusal_of};
+use crate::common::{candles, check, open, options, refusal, refusal_of};
 
 const HEADER: &str = "symbol,time,open,high,low,close\n";
 
@@ -146,4 +146,52 @@ fn a_long_file_comes_in_batches_with_its_bad_rows() {
 fn a_reader_may_move_to_another_thread() {
     fn moves<T: Send>(_: &T) {}
     moves(&candles("a.csv", format!("{HEADER}700.HK,20240102,1,1,1,1\n").as_bytes(), &options()));
+}
+
+/// Everything that can be read of a file: its rows, the bad ones included.
+fn rows_of(name: &str, bytes: &[u8]) -> Result<u64, files::Problem> {
+    let table = open(name, bytes, &options()).map_err(|error| error.problem)?;
+    let mut count = 0;
+    match table {
+        Table::Candles(mut reader) => {
+            while let Some(batch) = reader.next().map_err(|error| error.problem)? {
+                count += batch.rows_read();
+            }
+        }
+        Table::Trades(mut reader) => {
+            while let Some(batch) = reader.next().map_err(|error| error.problem)? {
+                count += batch.rows_read();
+            }
+        }
+        other => panic!("{other:?}"),
+    }
+    Ok(count)
+}
+
+#[test]
+fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
+    let gzip = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = |text: &str| zstd::encode_all(text.as_bytes(), 19).unwrap();
+    let junk = |rows: usize| format!("{HEADER}{}", "a,\n".repeat(rows));
+    for packed in [gzip(&junk(1_000_000)), zstd(&junk(1_000_000))] {
+        assert!(packed.len() < 3_000_000 / 200);
+        let refusal = rows_of("a.csv", &packed).unwrap_err().to_string();
+        let says = "cannot read: it unpacks to more than 200 times its size; unpack it first if it is meant";
+        assert_eq!(refusal, says);
+    }
+    // Below a megabyte, no ratio is suspicious.
+    for packed in [gzip(&junk(300_000)), zstd(&junk(300_000))] {
+        assert_eq!(rows_of("a.csv", &packed).unwrap(), 300_000);
+    }
+    // Minutes in which nothing is traded, which is as far as an honest file shrinks.
+    let row = |at: u32| format!("700.HK,{},300.2,300.2,300.2,300.2\n", 1_704_159_000 + 60 * i64::from(at));
+    let quiet: String = std::iter::once(HEADER.to_owned()).chain((0..60_000).map(row)).collect();
+    for packed in [gzip(&quiet), zstd(&quiet)] {
+        assert!(quiet.len() > 2_000_000 && quiet.len() / packed.len() > 8, "{}", quiet.len() / packed.len());
+        assert_eq!(rows_of("a.csv", &packed).unwrap(), 60_000);
+    }
 }

@@ -201,7 +201,7 @@ impl Gatherer<'_> {
                 self.begin(begin, ledger)?;
                 report.symbols = table.rows.len() as u64;
                 self.pending.flush_mut().securities.extend(table.rows.into_iter().map(|row| (file, row)));
-                self.small(file, report.symbols, table.rejected, report)
+                self.small(file, report.symbols, (table.rejected, table.omitted), report)
             }
             Table::Actions(mut table) => {
                 reject_repeated(&mut table);
@@ -215,7 +215,7 @@ impl Gatherer<'_> {
                 report.symbols = by_symbol.len() as u64;
                 let actions = by_symbol.into_iter().map(|(symbol, actions)| (file, symbol, actions));
                 self.pending.flush_mut().actions.extend(actions);
-                self.small(file, rows, table.rejected, report)
+                self.small(file, rows, (table.rejected, table.omitted), report)
             }
             Table::Margins(mut table) => {
                 reject_second_factors(&mut table);
@@ -223,7 +223,7 @@ impl Gatherer<'_> {
                 self.begin(begin, ledger)?;
                 report.symbols = table.rows.len() as u64;
                 self.pending.flush_mut().margins.extend(table.rows.into_iter().map(|row| (file, row)));
-                self.small(file, report.symbols, table.rejected, report)
+                self.small(file, report.symbols, (table.rejected, table.omitted), report)
             }
         }
     }
@@ -262,13 +262,14 @@ impl Gatherer<'_> {
         &mut self,
         file: FileNo,
         rows: u64,
-        rejected: Vec<Rejected>,
+        (rejected, omitted): (Vec<Rejected>, u64),
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
-        report.rows = rows + rejected.len() as u64;
+        report.rows = rows + rejected.len() as u64 + omitted;
         for row in rejected {
             self.pending.quarantine(file, row, self.quarantined_before(), report);
         }
+        report.quarantined += omitted;
         self.mark(file, report, ImportState::Done);
         self.pending.send()?;
         Ok(Outcome::Imported)
@@ -306,8 +307,10 @@ impl Gatherer<'_> {
                 None => {}
             }
             let done = done.saturating_sub(report.rows);
-            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            let (rows, omitted) = (batch.rows_read(), batch.omitted);
+            report.rows += rows;
             sorting.sort(&mut self.pending, reader.symbols(), batch, done, report)?;
+            report.omit(omitted, done < rows);
             self.context.progress.rows.store(report.rows, Ordering::Relaxed);
             self.context.progress.bytes.store(bytes_before + reader.position().consumed, Ordering::Relaxed);
             if self.context.stop.load(Ordering::Relaxed) {
@@ -373,7 +376,7 @@ impl Gatherer<'_> {
             if self.context.stop.load(Ordering::Relaxed) {
                 return Ok(Strictness::Unfinished);
             }
-            count += batch.rejected.len() as u64;
+            count += batch.rejected.len() as u64 + batch.omitted;
             flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
             for row in &batch.rows {
                 let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };

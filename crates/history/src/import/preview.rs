@@ -74,15 +74,15 @@ impl Preview<'_> {
             Table::Trades(reader) => self.trades(reader, &mut report)?,
             Table::Securities(table) => {
                 report.kind = "securities";
-                count(&mut report, table.rows.len(), &table.rejected);
+                count(&mut report, &table);
             }
             Table::Actions(table) => {
                 report.kind = "actions";
-                count(&mut report, table.rows.len(), &table.rejected);
+                count(&mut report, &table);
             }
             Table::Margins(table) => {
                 report.kind = "margins";
-                count(&mut report, table.rows.len(), &table.rejected);
+                count(&mut report, &table);
             }
         }
         if self.stop.load(Ordering::Relaxed) {
@@ -117,7 +117,8 @@ impl Preview<'_> {
                 }
             };
             has_rows |= !batch.rows.is_empty();
-            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            report.rows += batch.rows_read();
+            report.quarantined += batch.omitted;
             batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
             for row in &batch.rows {
                 let Some(symbol) = rows.symbols().get(row.symbol as usize) else { continue };
@@ -189,7 +190,8 @@ impl Preview<'_> {
                     return Ok(());
                 }
             };
-            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            report.rows += batch.rows_read();
+            report.quarantined += batch.omitted;
             batch.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
             for row in &batch.rows {
                 let Some(symbol) = rows.symbols().get(row.symbol as usize) else { continue };
@@ -272,7 +274,8 @@ impl Report {
 }
 
 /// What a small table holds.
-fn count(report: &mut Report, rows: usize, rejected: &[files::Rejected]) {
-    report.rows = (rows + rejected.len()) as u64;
-    rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+fn count<T>(report: &mut Report, table: &files::Records<T>) {
+    report.rows = (table.rows.len() + table.rejected.len()) as u64 + table.omitted;
+    table.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));
+    report.quarantined += table.omitted;
 }

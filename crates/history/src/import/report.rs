@@ -49,6 +49,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Counts rejected rows that the reader has not held, unless an earlier run of the file has counted them.
+    pub(crate) fn omit(&mut self, rows: u64, are_new: bool) {
+        self.quarantined += if are_new { rows } else { 0 };
+    }
+
     pub(crate) fn of(path: &Path) -> Report {
         Report {
             path: path.to_owned(),

@@ -106,8 +106,10 @@ impl Gatherer<'_> {
                 None => {}
             }
             let behind = done.saturating_sub(report.rows);
-            report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
+            let (rows, omitted) = (batch.rows_read(), batch.omitted);
+            report.rows += rows;
             sorting.sort(&mut self.pending, reader.symbols(), batch, behind, report)?;
+            report.omit(omitted, behind < rows);
             self.context.progress.rows.store(report.rows, Ordering::Relaxed);
             self.context.progress.bytes.store(bytes_before + reader.position().consumed, Ordering::Relaxed);
             if self.context.stop.load(Ordering::Relaxed) {
@@ -147,7 +149,7 @@ impl Gatherer<'_> {
             if self.context.stop.load(Ordering::Relaxed) {
                 return Ok(ControlFlow::Break(()));
             }
-            count += batch.rejected.len() as u64;
+            count += batch.rejected.len() as u64 + batch.omitted;
             flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
             for row in &batch.rows {
                 let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
