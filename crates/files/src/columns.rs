@@ -17,6 +17,7 @@ use parquet::arrow::arrow_reader::{
 
 use crate::cells::lossy;
 use crate::column_text::text_of;
+use crate::guard::guarded;
 use crate::header::{CandleColumns, TimeColumns, TradeColumns, normal};
 use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
 use crate::records::{RowSink, TextCells};
@@ -38,7 +39,7 @@ impl ColumnTable {
     pub(crate) fn open(file: File) -> Result<ColumnTable, Problem> {
         // Without the writer's own Arrow schema, text is always text and never a dictionary or a view of it.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(unreadable)?;
+        let metadata = guarded(|| ArrowReaderMetadata::load(&file, options).map_err(unreadable))?;
         let columns = metadata.schema().fields().len();
         if columns > COLUMNS_MAX {
             return Err(Problem::Columns(columns));
@@ -89,7 +90,8 @@ impl ColumnTable {
         let file = self.file.try_clone()?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
-        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(unreadable)
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        guarded(|| builder.build().map_err(unreadable))
     }
 }
 
@@ -97,8 +99,8 @@ impl TextCells for ColumnTable {
     fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem> {
         let all: Vec<usize> = (0..self.names.len()).collect();
         let mut number = 0;
-        for batch in self.reader(&all)? {
-            let batch = batch.map_err(unreadable)?;
+        let mut reader = self.reader(&all)?;
+        while let Some(batch) = read_batch(&mut reader)? {
             for at in 0..batch.num_rows() {
                 number += 1;
                 let cells: Vec<Vec<u8>> =
@@ -165,14 +167,15 @@ impl ColumnRows {
         &mut self,
         read: impl FnOnce(&Batch<'_>, u64) -> Result<T, Problem>,
     ) -> Result<Option<T>, Problem> {
-        let batch = match self.reader.next() {
-            Some(batch) => batch.map_err(unreadable)?,
-            None => return Ok(None),
-        };
+        let Some(batch) = read_batch(&mut self.reader)? else { return Ok(None) };
         let first = self.row + 1;
         self.row += batch.num_rows() as u64;
         read(&Batch { batch: &batch, wanted: &self.wanted }, first).map(Some)
     }
+}
+
+fn read_batch(reader: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatch>, Problem> {
+    guarded(|| reader.next().transpose().map_err(unreadable))
 }
 
 /// A column of cells. What could not be read is listed beside them, because it is little or nothing, and a result in

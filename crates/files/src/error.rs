@@ -111,6 +111,9 @@ pub enum Problem {
     Grain(Grain),
     #[error("not readable as Parquet: {0}")]
     Parquet(String),
+    /// The Parquet reader panicked.
+    #[error("this file is damaged: it cannot be read as Parquet")]
+    Damaged,
     /// With its cause, which may be that nobody reads any more.
     #[error("cannot encode: {0}")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),

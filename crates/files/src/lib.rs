@@ -16,6 +16,7 @@ mod columns;
 mod error;
 mod file_name;
 mod file_symbols;
+mod guard;
 mod header;
 mod headless;
 mod marks;

@@ -1,7 +1,9 @@
 //! What is too large, broken or not a table at all.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
 use expect_test::expect;
 use files::{BATCH_ROWS, LINE_MAX, REJECTED_TEXT_MAX, SYMBOLS_MAX, Table};
 
@@ -194,4 +196,60 @@ fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
         assert!(quiet.len() > 2_000_000 && quiet.len() / packed.len() > 8, "{}", quiet.len() / packed.len());
         assert_eq!(rows_of("a.csv", &packed).unwrap(), 60_000);
     }
+}
+
+/// Numbers that look random and are the same in every run.
+fn next_random(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    usize::try_from(*state >> 33).unwrap()
+}
+
+/// The Parquet reader panics on some of these files.
+#[test]
+fn a_damaged_parquet_file_is_refused_without_a_panic() {
+    let rows = 64;
+    let decimals = || {
+        let cells = (0..rows).map(|at| 290_200_000 + i128::from(at));
+        Arc::new(Decimal128Array::from_iter_values(cells).with_precision_and_scale(38, 6).unwrap())
+            as ArrayRef
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("symbol", Arc::new(StringArray::from(vec!["700.HK"; 64]))),
+        ("time", Arc::new(Int64Array::from_iter_values((0..rows).map(|at| 1_704_159_000 + 60 * at)))),
+        ("open", decimals()),
+        ("high", decimals()),
+        ("low", decimals()),
+        ("close", decimals()),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let (mut random, mut damaged, mut refused) = (0x2545_f491_4f6c_dd1d, 0, 0);
+    for has_dictionary in [true, false] {
+        let properties = parquet::file::properties::WriterProperties::builder()
+            .set_dictionary_enabled(has_dictionary)
+            .build();
+        let mut writer =
+            parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        let whole = writer.into_inner().unwrap();
+        assert_eq!(rows_of("a.parquet", &whole).unwrap(), 64);
+        for _ in 0..1_500 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + next_random(&mut random) % 4 {
+                // The magic numbers at both ends stay.
+                let at = 4 + next_random(&mut random) % (bytes.len() - 8);
+                bytes[at] = u8::try_from(next_random(&mut random) % 256).unwrap();
+            }
+            match rows_of("a.parquet", &bytes) {
+                Ok(_) => {}
+                Err(problem @ files::Problem::Damaged) => {
+                    assert_eq!(problem.to_string(), "this file is damaged: it cannot be read as Parquet");
+                    damaged += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(damaged > 0 && refused > damaged, "{damaged} panics, {refused} errors");
 }
