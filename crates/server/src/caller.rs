@@ -23,7 +23,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language that a person prefers, by the weights of the list that the browser sends (RFC 9110, 12.5.4).
+    /// The language that a client prefers, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send one tag.
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
         // A language tag has no parameter but its weight. A tag with another one, or with a weight that cannot be read, is left out.
@@ -36,10 +36,10 @@ impl Language {
         best.1
     }
 
-    /// The language of the pages for a tag: traditional Chinese wherever that is written.
+    /// The language for a tag: traditional Chinese wherever that is written.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
-        let mut parts = tag.split('-');
+        let mut parts = tag.split(['-', '_']);
         match parts.next() {
             Some("en" | "*") => Some(Language::En),
             // The script (`hans`, `hant`) comes before the place and decides.
@@ -50,18 +50,6 @@ impl Language {
             _ => None,
         }
     }
-
-    /// The language of an SDK or another program: that of the first tag, as the protocol has it.
-    pub(crate) fn parse(text: &str) -> Language {
-        let tag = text.split([',', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
-        if tag == "zh-hk" || tag == "zh-tw" || tag.starts_with("zh-hant") {
-            Language::ZhHk
-        } else if tag.starts_with("zh") {
-            Language::ZhCn
-        } else {
-            Language::En
-        }
-    }
 }
 
 #[cfg(test)]
@@ -70,7 +58,7 @@ mod tests {
     use crate::preferences::READ_MAX;
 
     #[test]
-    fn a_person_is_spoken_to_in_the_language_they_like_best() {
+    fn the_language_with_the_highest_weight_is_used() {
         for (list, wanted) in [
             ("", Language::En),
             ("en-GB,en;q=0.9", Language::En),
@@ -87,6 +75,8 @@ mod tests {
             ("en ; q=0.5 , zh-TW ; Q=0.501", Language::ZhHk),
             ("zh-CN;q=0.5,en;q=0.5", Language::ZhCn),
             ("zh-CN;q=0,de", Language::En),
+            ("zh-CN;q=0.1,en", Language::En),
+            ("zh_TW", Language::ZhHk),
             ("zh-CN;q=2,en;q=0.1", Language::En),
             ("zh-CN;q=0.12345,en;q=0.1", Language::En),
             ("zh-CN;level=1,en;q=0.1", Language::En),
@@ -97,17 +87,5 @@ mod tests {
         }
         let far = format!("{}zh-CN", "de,".repeat(READ_MAX));
         assert_eq!(Language::preferred(&far), Language::En, "it is not read without end");
-    }
-
-    #[test]
-    fn a_program_is_answered_by_the_first_tag_as_the_protocol_has_it() {
-        for (list, wanted) in [
-            ("zh-HK", Language::ZhHk),
-            ("zh-CN;q=0.1,en", Language::ZhCn),
-            ("zh-MO", Language::ZhCn),
-            ("de,zh-CN;q=0.8", Language::En),
-        ] {
-            assert_eq!(Language::parse(list), wanted, "{list:?}");
-        }
     }
 }

@@ -42,7 +42,7 @@ impl Command for Profile {
     fn parse(request: QuoteProfileRequest, context: &Context<'_>) -> Result<Profile, Refusal> {
         // A client that named no language when it signed in may do so here.
         let named = Some(request.language.as_str()).filter(|text| !text.is_empty());
-        Ok(Profile { language: named.map_or(context.caller.language, Language::parse) })
+        Ok(Profile { language: named.map_or(context.caller.language, Language::preferred) })
     }
 
     fn subject(&self) -> Subject<'_> {

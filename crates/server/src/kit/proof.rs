@@ -234,7 +234,7 @@ impl Call<'_> {
         if let (true, Some(cookie)) = (who.is_browser(), session) {
             self.is_of_our_pages(cookie, site)?;
         }
-        let language = Language::parse(self.header("accept-language").unwrap_or_default());
+        let language = Language::preferred(self.header("accept-language").unwrap_or_default());
         // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get them. The SDKs leave them out for users
         // who do not want them.
         let caller = Caller { who, language, overnight: true, entrance: self.region };

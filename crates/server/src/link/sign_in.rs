@@ -182,7 +182,7 @@ fn manner(
     let overnight = metadata.get("need_over_night_quote");
     let caller = Caller {
         who,
-        language: language.map(|text| Language::parse(text)).unwrap_or_default(),
+        language: language.map(|text| Language::preferred(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
         entrance,
     };

@@ -27,7 +27,7 @@ pub fn statement_pdf(
     language: &str,
     font: Option<&Path>,
 ) -> Result<Vec<u8>, PdfError> {
-    typeset(document, Language::parse(language), font)
+    typeset(document, Language::preferred(language), font)
 }
 
 /// The font that Chinese would be set in: the operator's file, if there is one, or one of the usual ones; else what is wrong.

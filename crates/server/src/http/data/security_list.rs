@@ -130,7 +130,7 @@ impl SecurityNames {
 /// Unlike elsewhere, a request without the header is answered in simplified Chinese: so the list has been known from the beginning.
 fn language(call: &Call<'_>) -> Language {
     let header = call.header("accept-language").filter(|header| !header.trim().is_empty());
-    header.map_or(Language::ZhCn, Language::parse)
+    header.map_or(Language::ZhCn, Language::preferred)
 }
 
 fn market(call: &Call<'_>) -> Result<Market, Problem> {

@@ -74,7 +74,7 @@ fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem>
     let path = signed_path(&key.name(), language);
     let download = Download { account: key.account, path: &path, expires };
     match site.core.access.check_download(&download, signature, site.core.machine_now()) {
-        Ok(()) => Ok((key, Language::parse(language))),
+        Ok(()) => Ok((key, Language::preferred(language))),
         Err(DownloadRefused::Failed(error)) => Err(Problem::from_access(error)),
         Err(refused) => Err(Problem::download_refused(refused.to_string())),
     }

@@ -89,7 +89,7 @@ fn answer(
 /// A page can hardly set the header of a request that its datafeed makes; `lang` is for those.
 fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
     let named = call.parameter_of("lang").filter(|text| !text.is_empty());
-    Caller { language: named.map_or(caller.language, |text| Language::parse(&text)), ..caller }
+    Caller { language: named.map_or(caller.language, |text| Language::preferred(&text)), ..caller }
 }
 
 fn document(value: &impl Serialize) -> Answer {
