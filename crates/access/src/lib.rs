@@ -139,4 +139,5 @@ pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{
     ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, GroupRemains, MembersChange, Pin, PricedSecurity,
     WATCHLIST_GROUPS_MAX, WATCHLIST_NAME_CHARS_MAX, WATCHLIST_SECURITIES_MAX, WatchlistError, WatchlistName,
+    check_watchlist_change,
 };

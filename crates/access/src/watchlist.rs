@@ -104,6 +104,8 @@ pub enum WatchlistError {
     TooManySecurities,
     #[error("an account follows at most 1000 securities: unfollow some first")]
     TooManyFollowed,
+    #[error("{0} is not stored here, so it cannot be put on a watchlist")]
+    NotStored(Symbol),
     #[error("{0} is not on a watchlist: add it to one first")]
     NotFollowed(Symbol),
     #[error(transparent)]
@@ -114,6 +116,20 @@ impl From<StoreError> for WatchlistError {
     fn from(error: StoreError) -> WatchlistError {
         WatchlistError::Failed(error.into())
     }
+}
+
+/// Refuses a change that the limits do not allow, before anything is looked up for its securities. Without a group, it is about a new
+/// one. The transaction that writes decides again.
+pub fn check_watchlist_change(
+    mut lists: Watchlists,
+    group: Option<WatchlistId>,
+    members: &MembersChange,
+) -> Result<(), WatchlistError> {
+    const NEW: WatchlistId = WatchlistId(i64::MAX);
+    if group.is_none() {
+        push_group(&mut lists, String::new(), || Ok(NEW))?;
+    }
+    change(&mut lists, group.unwrap_or(NEW), members, Timestamp(0))
 }
 
 impl Access {
@@ -130,15 +146,7 @@ impl Access {
         at: Timestamp,
     ) -> Result<WatchlistId, WatchlistError> {
         self.accounts.change_watchlists(id, |lists, ids| {
-            if lists.groups.len() >= WATCHLIST_GROUPS_MAX {
-                return Err(WatchlistError::TooManyGroups);
-            }
-            let group = ids.take()?;
-            lists.groups.push(WatchlistGroup {
-                id: group,
-                name: name.as_str().to_owned(),
-                symbols: Vec::new(),
-            });
+            let group = push_group(lists, name.as_str().to_owned(), || ids.take())?;
             add(lists, group, securities, at)?;
             Ok(group)
         })
@@ -158,9 +166,7 @@ impl Access {
                 name.as_str().clone_into(&mut found(lists, group)?.name);
             }
             match members {
-                Some(MembersChange::Add(securities)) => add(lists, group, securities, at),
-                Some(MembersChange::Remove(symbols)) => remove(lists, group, symbols),
-                Some(MembersChange::Replace(securities)) => replace(lists, group, securities, at),
+                Some(members) => change(lists, group, members, at),
                 None if group == ALL_FOLLOWED => Ok(()),
                 None => found(lists, group).map(drop),
             }
@@ -195,6 +201,33 @@ impl Access {
             }
             Ok(())
         })
+    }
+}
+
+/// Adds an empty group.
+fn push_group(
+    lists: &mut Watchlists,
+    name: String,
+    id: impl FnOnce() -> Result<WatchlistId, StoreError>,
+) -> Result<WatchlistId, WatchlistError> {
+    if lists.groups.len() >= WATCHLIST_GROUPS_MAX {
+        return Err(WatchlistError::TooManyGroups);
+    }
+    let id = id()?;
+    lists.groups.push(WatchlistGroup { id, name, symbols: Vec::new() });
+    Ok(id)
+}
+
+fn change(
+    lists: &mut Watchlists,
+    group: WatchlistId,
+    members: &MembersChange,
+    at: Timestamp,
+) -> Result<(), WatchlistError> {
+    match members {
+        MembersChange::Add(securities) => add(lists, group, securities, at),
+        MembersChange::Remove(symbols) => remove(lists, group, symbols),
+        MembersChange::Replace(securities) => replace(lists, group, securities, at),
     }
 }
 
@@ -317,6 +350,34 @@ mod tests {
 
     const FIRST: WatchlistId = WatchlistId(1_001);
     const LATER: Timestamp = Timestamp(9);
+
+    #[test]
+    fn a_change_beyond_the_limits_is_refused_before_it_is_priced() {
+        let numbered = |count: usize| -> Vec<PricedSecurity> {
+            let one =
+                |number| PricedSecurity { symbol: format!("{number}.HK").parse().unwrap(), price: None };
+            (1..=count).map(one).collect()
+        };
+        let check = |lists: Watchlists, group, members: MembersChange| {
+            check_watchlist_change(lists, group, &members).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(lists(), None, MembersChange::Add(numbered(500))), Ok(()));
+        assert_eq!(check(lists(), Some(ALL_FOLLOWED), MembersChange::Replace(numbered(1_000))), Ok(()));
+        for (group, members, says) in [
+            (None, MembersChange::Add(numbered(501)), "at most 500 securities"),
+            (Some(FIRST), MembersChange::Replace(numbered(501)), "at most 500 securities"),
+            (Some(ALL_FOLLOWED), MembersChange::Add(numbered(1_001)), "at most 1000 securities"),
+            (Some(WatchlistId(7)), MembersChange::Add(Vec::new()), "no such watchlist group"),
+        ] {
+            let refusal = check(lists(), group, members).unwrap_err();
+            assert!(refusal.contains(says), "{refusal}");
+        }
+        let mut full = lists();
+        while full.groups.len() < WATCHLIST_GROUPS_MAX {
+            push_group(&mut full, String::new(), || Ok(WatchlistId(9))).unwrap();
+        }
+        assert!(check(full, None, MembersChange::Add(Vec::new())).unwrap_err().contains("at most 50"));
+    }
 
     #[test]
     fn groups_are_parts_of_the_group_of_all() {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::trading_remote::run;
 use crate::world::World;
 
-const SECURITIES: &str =
-    "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
+const SECURITIES: &str = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n\
+    5.HK,Wax,HKEX,HKD,100,3\nAAPL.US,Apple,NASDAQ,USD,1,2\n";
 const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
     700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n";
@@ -64,6 +64,8 @@ fn what_cannot_be_is_refused_with_a_line_that_helps() {
         (&["add", "twin", "700.HK"], 2, "several groups are called \"twin\""),
         (&["create", "a\u{202e}b"], 2, "cannot be seen"),
         (&["create", "ok", "700"], 2, "did you mean 700.HK"),
+        (&["create", "ok", "700.HK", "9988.HK"], 1, "9988.HK is not stored here"),
+        (&["add", "all", "9988.HK"], 1, "9988.HK is not stored here"),
         (&["rename", "all", "mine"], 1, "cannot be renamed or deleted"),
         (&["delete", "1"], 1, "cannot be renamed or deleted"),
         (&["pin", "700.HK"], 1, "700.HK is not on a watchlist"),

@@ -1,5 +1,7 @@
 //! Watchlists of an account in the store here, as a server would answer about them.
 
+use std::collections::HashSet;
+
 use access::{
     Account, GroupRemains, MembersChange, Pin, PricedSecurity, WatchlistError, WatchlistId, WatchlistName,
 };
@@ -42,7 +44,7 @@ impl Here {
     pub(super) fn create(&mut self, name: &str, symbols: Vec<Symbol>) -> Result<String, Failure> {
         self.check_may_change()?;
         let name = WatchlistName::parse(name).map_err(told)?;
-        let securities = self.priced(symbols)?;
+        let securities = self.priced(symbols, None, MembersChange::Add)?;
         let created =
             self.books.access.create_watchlist(self.account.id, &name, &securities, self.as_of.now());
         Ok(created.map_err(told)?.0.to_string())
@@ -50,11 +52,12 @@ impl Here {
 
     pub(super) fn change(&mut self, id: &str, members: Members, symbols: Vec<Symbol>) -> Result<(), Failure> {
         self.check_may_change()?;
-        let members = match members {
-            Members::Add => MembersChange::Add(self.priced(symbols)?),
-            Members::Remove => MembersChange::Remove(symbols),
-            Members::Replace => MembersChange::Replace(self.priced(symbols)?),
+        let change: fn(Vec<PricedSecurity>) -> MembersChange = match members {
+            Members::Add => MembersChange::Add,
+            Members::Replace => MembersChange::Replace,
+            Members::Remove => return self.update(id, None, Some(&MembersChange::Remove(symbols))),
         };
+        let members = change(self.priced(symbols, Some(group(id)?), change)?);
         self.update(id, None, Some(&members))
     }
 
@@ -88,20 +91,31 @@ impl Here {
         self.books.access.update_watchlist(account, group(id)?, name, members, now).map_err(told)
     }
 
-    /// Securities with the last price that the account may see at the clock.
-    fn priced(&mut self, symbols: Vec<Symbol>) -> Result<Vec<PricedSecurity>, Failure> {
+    /// Securities with the last price that the account may see at the clock. One that is not followed yet must be stored.
+    fn priced(
+        &mut self,
+        symbols: Vec<Symbol>,
+        group: Option<WatchlistId>,
+        change: fn(Vec<PricedSecurity>) -> MembersChange,
+    ) -> Result<Vec<PricedSecurity>, Failure> {
+        let lists = self.books.access.watchlists(self.account.id)?;
+        let followed: HashSet<Symbol> = lists.followed.iter().map(|one| one.symbol.clone()).collect();
+        let mut securities: Vec<PricedSecurity> =
+            symbols.into_iter().map(|symbol| PricedSecurity { symbol, price: None }).collect();
+        access::check_watchlist_change(lists, group, &change(securities.clone())).map_err(told)?;
         let floors = self.account.terms.floors.unwrap_or(FloorTable::NONE);
-        let mut priced = Vec::with_capacity(symbols.len());
-        for symbol in symbols {
-            let market = symbol.market();
-            let last = match self.account.rights.holds(market.into(), self.as_of.now()) {
-                true => self.history.last_price(&mut self.reader, &symbol, floors.of(market), self.as_of)?,
-                false => None,
-            };
-            let price = last.map(|(price, decimals)| price.text(decimals).to_string());
-            priced.push(PricedSecurity { symbol, price });
+        for one in securities.iter_mut().filter(|one| !followed.contains(&one.symbol)) {
+            if self.reader.view().security(&one.symbol)?.is_none() {
+                return Err(told(WatchlistError::NotStored(one.symbol.clone())));
+            }
+            let market = one.symbol.market();
+            if self.account.rights.holds(market.into(), self.as_of.now()) {
+                let last =
+                    self.history.last_price(&mut self.reader, &one.symbol, floors.of(market), self.as_of)?;
+                one.price = last.map(|(price, decimals)| price.text(decimals).to_string());
+            }
         }
-        Ok(priced)
+        Ok(securities)
     }
 
     fn check_may_change(&self) -> Result<(), Failure> {

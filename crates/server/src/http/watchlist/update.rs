@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use access::{
-    GroupRemains, MembersChange, Pin, PricedSecurity, WATCHLIST_NAME_CHARS_MAX, WatchlistError, WatchlistName,
+    GroupRemains, MembersChange, Pin, PricedSecurity, WATCHLIST_NAME_CHARS_MAX, WatchlistError, WatchlistId,
+    WatchlistName,
 };
 use history::HistoryError;
 use market::Symbol;
@@ -106,8 +107,9 @@ pub(super) struct Created {
 pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let body: CreateBody = call.json()?;
     let name = name(body.name.as_deref())?.ok_or_else(|| missing("name"))?;
-    let securities = priced(symbols(&body.securities.unwrap_or_default())?, site, &admitted)?;
     let id = may_change(&admitted)?;
+    let symbols = symbols(&body.securities.unwrap_or_default())?;
+    let securities = priced(symbols, None, MembersChange::Add, site, &admitted)?;
     let created = site.core.access.create_watchlist(id, &name, &securities, site.core.market_now());
     Ok(envelope::success(Created { id: created.map_err(refused)?.0.to_string() }))
 }
@@ -116,19 +118,22 @@ pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let body: UpdateBody = call.json()?;
     let group = body.id.ok_or_else(|| missing("id"))?.id();
     let name = name(body.name.as_deref())?;
+    let (id, now) = (may_change(&admitted)?, site.core.market_now());
+    let price = |symbols, change: fn(Vec<PricedSecurity>) -> MembersChange| {
+        priced(symbols, Some(group), change, site, &admitted).map(change)
+    };
     let members = match body.securities {
         None => None,
         Some(texts) => {
             let symbols = symbols(&texts)?;
             Some(match body.mode.as_deref().unwrap_or_default() {
-                "add" => MembersChange::Add(priced(symbols, site, &admitted)?),
+                "add" => price(symbols, MembersChange::Add)?,
                 "remove" => MembersChange::Remove(symbols),
-                "replace" | "" => MembersChange::Replace(priced(symbols, site, &admitted)?),
+                "replace" | "" => price(symbols, MembersChange::Replace)?,
                 other => return Err(unknown("mode", other)),
             })
         }
     };
-    let (id, now) = (may_change(&admitted)?, site.core.market_now());
     let updated = site.core.access.update_watchlist(id, group, name.as_ref(), members.as_ref(), now);
     updated.map_err(refused)?;
     Ok(envelope::success(Empty {}))
@@ -187,27 +192,41 @@ fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
 }
 
-/// Securities with the last price that the account may see now. What it follows already keeps the price it has.
-fn priced(symbols: Vec<Symbol>, site: &Site, admitted: &Admitted) -> Result<Vec<PricedSecurity>, Problem> {
+/// Securities with the last price that the account may see now. What it follows already keeps the price it has, and need not be stored any
+/// more. A price takes several reads, so limits and symbols are checked first.
+fn priced(
+    symbols: Vec<Symbol>,
+    group: Option<WatchlistId>,
+    change: fn(Vec<PricedSecurity>) -> MembersChange,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<Vec<PricedSecurity>, Problem> {
     let core = &site.core;
     let lists = core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
-    let followed: HashSet<&Symbol> = lists.followed.iter().map(|one| &one.symbol).collect();
+    let followed: HashSet<Symbol> = lists.followed.iter().map(|one| one.symbol.clone()).collect();
+    let mut securities: Vec<PricedSecurity> =
+        symbols.into_iter().map(|symbol| PricedSecurity { symbol, price: None }).collect();
+    let change = change(securities.clone());
+    access::check_watchlist_change(lists, group, &change).map_err(refused)?;
     let (floors, as_of) = (core.floors_of(admitted.account()), core.as_of());
     let priced = core.with_reader(|reader| {
-        let mut priced = Vec::with_capacity(symbols.len());
-        for symbol in symbols {
-            let market = symbol.market();
-            let is_seen = !followed.contains(&symbol) && admitted.permit.holds(market.into());
-            let last = match is_seen {
-                true => core.history.last_price(reader, &symbol, floors.of(market), as_of)?,
-                false => None,
-            };
-            let price = last.map(|(price, decimals)| price.text(decimals).to_string());
-            priced.push(PricedSecurity { symbol, price });
+        for symbol in securities.iter().map(|one| &one.symbol).filter(|symbol| !followed.contains(*symbol)) {
+            if reader.view().security(symbol)?.is_none() {
+                return Ok(Err(WatchlistError::NotStored(symbol.clone())));
+            }
         }
-        Ok(priced)
+        for one in securities.iter_mut().filter(|one| !followed.contains(&one.symbol)) {
+            let market = one.symbol.market();
+            if admitted.permit.holds(market.into()) {
+                let last = core.history.last_price(reader, &one.symbol, floors.of(market), as_of)?;
+                one.price = last.map(|(price, decimals)| price.text(decimals).to_string());
+            }
+        }
+        Ok(Ok(()))
     });
-    priced.map_err(|error: HistoryError| Refusal::from(error).into())
+    let checked = priced.map_err(|error: HistoryError| Problem::from(Refusal::from(error)))?;
+    checked.map_err(refused)?;
+    Ok(securities)
 }
 
 fn refused(error: WatchlistError) -> Problem {

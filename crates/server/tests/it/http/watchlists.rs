@@ -3,13 +3,22 @@
 use access::{Created, RateRule, Terms};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, Response, Running};
+use crate::support::{NOW, Response, Running, import_files};
 
 const GROUPS: &str = "/v1/watchlist/groups";
 const PINNED: &str = "/v1/watchlist/pinned";
 
 fn unhurried() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+/// Stores securities without candles: `1.HK`, `2.HK` and so on.
+async fn store(server: &Running, numbers: impl Iterator<Item = u32>) {
+    let rows: String = numbers.map(|number| format!("{number}.HK,HKD\n")).collect();
+    let path = server.dir.path().join("numbered.csv");
+    std::fs::write(&path, format!("symbol,currency\n{rows}")).unwrap();
+    import_files(server.dir.path(), &[path]);
+    server.noticed().await;
 }
 
 fn data(answer: &Response) -> Value {
@@ -57,6 +66,7 @@ async fn told(server: &Running, account: &Created) -> String {
 #[tokio::test]
 async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
     let server = Running::start().await;
+    store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
     assert_eq!(
         data(&server.get(GROUPS, &ann).await),
@@ -71,15 +81,15 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
 
     // A number or a text; without a mode they are replaced.
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "700.HK"], "mode": "add"})).await;
-    update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9988.HK"]})).await;
+    update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9002.HK"]})).await;
     update(&server, &ann, json!({"id": second, "name": "", "securities": null, "mode": "remove"})).await;
     assert_eq!(
         told(&server, &ann).await,
-        "all: AAPL.US 700.HK 5.HK 9988.HK | 1st: 700.HK 9988.HK | second: 5.HK 700.HK"
+        "all: AAPL.US 700.HK 5.HK 9002.HK | 1st: 700.HK 9002.HK | second: 5.HK 700.HK"
     );
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "1.HK"], "mode": "remove"})).await;
     // What is removed from the group of all is removed from every group.
-    update(&server, &ann, json!({"id": 1, "securities": ["9988.HK"], "mode": "remove"})).await;
+    update(&server, &ann, json!({"id": 1, "securities": ["9002.HK"], "mode": "remove"})).await;
     assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
     update(&server, &ann, json!({"id": "1", "securities": ["5.HK", "700.HK", "600519.SH"]})).await;
     assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | 1st: 700.HK | second: 700.HK");
@@ -103,6 +113,7 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
 #[tokio::test]
 async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
     let server = Running::start().await;
+    store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
     let quoted = async |symbol: &str| {
         let body = json!({"symbol": [symbol]}).to_string();
@@ -111,7 +122,7 @@ async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
     };
     let row =
         async |place: usize| data(&server.get(GROUPS, &ann).await)["groups"][0]["securities"][place].clone();
-    let symbols = ["700.HK", "AAPL.US", "600519.SH", "5.HK", "9988.HK"];
+    let symbols = ["700.HK", "AAPL.US", "600519.SH", "5.HK", "9002.HK"];
     let id = create(&server, &ann, "mine", &symbols).await;
     for (place, symbol) in symbols.iter().enumerate().take(3) {
         assert_eq!(row(place).await["watched_price"], quoted(symbol).await, "{symbol}");
@@ -121,8 +132,8 @@ async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
         "is_pinned": false,
     });
     assert_eq!(row(3).await, followed);
-    // One that the store has never heard of is called by its ticker.
-    assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9988")));
+    // One without a name is called by its ticker.
+    assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9002")));
 
     // In the second minute of a Thursday: the price of the minute that runs.
     let before = row(0).await;
@@ -143,9 +154,12 @@ async fn names_are_in_the_language_of_the_request_and_prices_for_those_who_may_s
     let bob = server.account_with("bob", "US", unhurried());
     create(&server, &bob, "mine", &["700.HK", "5.HK"]).await;
     let token = bob.access_token.expose();
-    for (language, names) in
-        [("en", ["Tencent", "HSBC"]), ("zh-CN", ["腾讯控股", "汇丰"]), ("zh-HK", ["騰訊控股", "滙豐"])]
-    {
+    for (language, names) in [
+        ("en", ["Tencent", "HSBC"]),
+        ("zh-CN", ["腾讯控股", "汇丰"]),
+        ("zh-HK", ["騰訊控股", "滙豐"]),
+        ("en;q=0.5, zh-HK;q=0.8, zh-CN;q=0.1", ["騰訊控股", "滙豐"]),
+    ] {
         let head = format!("authorization: Bearer {token}\r\naccept-language: {language}\r\n");
         let groups = data(&server.http("GET", GROUPS, &head, b"").await);
         for (place, name) in names.iter().enumerate() {
@@ -236,6 +250,7 @@ async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
 #[tokio::test]
 async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() {
     let server = Running::start().await;
+    store(&server, 1..=1_000).await;
     let ann = server.account("ann", unhurried());
     let symbols = |range: std::ops::RangeInclusive<u32>| -> Vec<String> {
         range.map(|number| format!("{number}.HK")).collect()
@@ -244,7 +259,9 @@ async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() 
     for number in 2..=50 {
         create(&server, &ann, &format!("{number}"), &[]).await;
     }
-    let (status, _, words) = refused(&send(&server, "POST", GROUPS, &ann, json!({"name": "51"})).await);
+    // Limits come first: nothing is looked up for a request that they refuse.
+    let body = json!({"name": "51", "securities": ["1001.HK"]});
+    let (status, _, words) = refused(&send(&server, "POST", GROUPS, &ann, body).await);
     assert_eq!((status, words.contains("at most 50 watchlist groups")), (400, true), "{words}");
     let put = async |id: &str, symbols: Vec<String>| {
         send(&server, "PUT", GROUPS, &ann, json!({"id": id, "securities": symbols})).await
@@ -268,8 +285,44 @@ async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() 
 }
 
 #[tokio::test]
+async fn a_security_that_is_not_stored_is_refused_by_name_and_one_that_is_there_stays() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    // From before there was this rule, or from before the security was removed.
+    let old = access::PricedSecurity { symbol: "9999.HK".parse().unwrap(), price: None };
+    let name = access::WatchlistName::parse("mine").unwrap();
+    let id = server.access.create_watchlist(ann.account_id, &name, &[old], NOW).unwrap().0;
+    let not_stored = |symbol: &str| {
+        (400, 301_600, format!("{symbol} is not stored here, so it cannot be put on a watchlist"))
+    };
+    for (method, body) in [
+        ("POST", json!({"name": "new", "securities": ["700.HK", "9988.HK"]})),
+        ("PUT", json!({"id": id, "securities": ["9988.HK"], "mode": "add"})),
+        ("PUT", json!({"id": id, "name": "new", "securities": ["9999.HK", "9988.HK"]})),
+        ("PUT", json!({"id": 1, "securities": ["9999.HK", "700.HK", "9988.HK"]})),
+    ] {
+        let refusal = refused(&send(&server, method, GROUPS, &ann, body).await);
+        assert_eq!(refusal, not_stored("9988.HK"));
+    }
+    assert_eq!(told(&server, &ann).await, "all: 9999.HK | mine: 9999.HK");
+    update(&server, &ann, json!({"id": id, "name": "ours"})).await;
+    update(&server, &ann, json!({"id": id, "securities": ["700.HK"], "mode": "add"})).await;
+    update(&server, &ann, json!({"id": id, "securities": ["700.HK", "9999.HK"]})).await;
+    let pin = json!({"mode": "add", "securities": ["9999.HK"]});
+    assert_eq!(data(&send(&server, "POST", PINNED, &ann, pin).await), json!({}));
+    let other = create(&server, &ann, "other", &["9999.HK"]).await;
+    assert_eq!(told(&server, &ann).await, "all: 9999.HK* 700.HK | ours: 9999.HK* 700.HK | other: 9999.HK*");
+    update(&server, &ann, json!({"id": other, "securities": ["9999.HK", "9988.HK"], "mode": "remove"})).await;
+    update(&server, &ann, json!({"id": 1, "securities": ["9999.HK"], "mode": "remove"})).await;
+    assert_eq!(told(&server, &ann).await, "all: 700.HK | ours: 700.HK | other:");
+    let again = json!({"id": id, "securities": ["9999.HK"], "mode": "add"});
+    assert_eq!(refused(&send(&server, "PUT", GROUPS, &ann, again).await), not_stored("9999.HK"));
+}
+
+#[tokio::test]
 async fn of_two_writers_at_once_none_loses_anything() {
     let server = Running::start().await;
+    store(&server, (1..=10).chain(101..=110)).await;
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, "both", &[]).await;
     let adds = async |first: u32| {
