@@ -10,7 +10,7 @@ mod token;
 
 use access::Scope;
 
-use crate::kit::{Asks, Row};
+use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -33,6 +33,7 @@ pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/quota/preview", Asks::Account, Scope::Account, Task::Account, quota::preview)
         .own_region_only()
         .question()
+        .paced(RowPace::Search)
         .doc(&quota::PREVIEW),
     Row::get("/v1/sign-ins", Asks::Account, Scope::Account, Task::Account, sign_ins::list)
         .own_region_only()

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kit::Site;
-use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
@@ -41,7 +41,7 @@ pub(super) const PREVIEW: Doc = Doc::new(
 )
 .body(&[Media::json::<Preview>()])
 .answers(&[AnswerDoc::ok("What would become of each symbol", &[data::<Cost>()])])
-.refuses(&[BAD_REQUEST]);
+.refuses(&[BAD_REQUEST, TOO_FAST]);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -168,6 +168,24 @@ async fn a_preview_has_a_limit_and_a_form() {
     assert_eq!((&nothing["cost"], &nothing["fits"]), (&json!(0), &json!(true)));
 }
 
+/// Each looks up three thousand symbols.
+#[tokio::test]
+async fn previews_have_a_rate_limit() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut answered = 0;
+    let refusal = loop {
+        let answer = server.post("/v1/quota/preview", &account, r#"{"symbols":[]}"#).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        answered += 1;
+        assert!(answered < 500, "there is no limit");
+    };
+    assert!(answered >= 20, "{answered}");
+    assert_eq!((refusal.status, refusal.json()["code"].as_u64()), (429, Some(429_002)));
+}
+
 #[tokio::test]
 async fn what_would_be_charged_is_refused_where_the_quota_is_to_be_kept() {
     let server = Running::start().await;
