@@ -236,6 +236,50 @@ fn margin_factors_are_imported_and_the_ledger_has_them() {
     world.ok(&["check"]);
 }
 
+/// A Parquet file with random bytes in it, one on which its reader panics. The numbers are the same in every run.
+fn panicking_parquet(world: &World) {
+    world.ok(&["export", "700.HK", "--period", "1m", "--output", "whole.parquet"]);
+    let whole = std::fs::read(world.path("whole.parquet")).unwrap();
+    let venues = market::Venues::built_in().unwrap();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap()
+    };
+    for _ in 0..20_000 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random() % 4 {
+            let at = 4 + random() % (bytes.len() - 8);
+            bytes[at] = u8::try_from(random() % 256).unwrap();
+        }
+        let path = world.write("damaged.parquet", &bytes);
+        let read = match files::open(&path, &venues, &files::ReadOptions::default()) {
+            Ok(files::Table::Candles(mut reader)) => {
+                std::iter::from_fn(|| reader.next().transpose()).collect::<Result<Vec<_>, _>>().map(drop)
+            }
+            opened => opened.map(drop),
+        };
+        if read.is_err_and(|error| matches!(error.problem, files::Problem::Damaged)) {
+            return;
+        }
+    }
+    panic!("no file makes the reader panic");
+}
+
+#[test]
+fn a_damaged_parquet_file_fails_in_words_and_not_with_a_panic() {
+    let world = World::with(&[("hour.csv", &hour("700.HK"))]);
+    panicking_parquet(&world);
+    for arguments in [&["import", "damaged.parquet"][..], &["import", "damaged.parquet", "--dry-run"]] {
+        let (code, stderr) = world.fails(arguments);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains("this file is damaged") && !stderr.contains("panicked"), "{stderr}");
+    }
+    assert_eq!(world.json(&["imports"])[0]["state"], "failed");
+}
+
 #[test]
 fn a_file_without_one_usable_row_fails() {
     let world = World::new();
