@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use history::{AsOf, History};
-use market::Timestamp;
+use market::{Date, Timestamp};
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Account, Command, Entry, GridId, OrderId, Outcome, Scene, Tables};
+use trading::{Account, Command, Currency, Entry, GridId, OrderId, Outcome, Rate, Scene, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
@@ -365,6 +365,12 @@ impl Paper {
     fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
         let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == version {
+    /// HKD for one unit of a currency on a date, and whether that is a built-in rate.
+    pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
+        let rates = self.rates(self.accounts.version()?)?;
+        Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
+    }
+
             return Ok(known.1);
         }
         let rates = Arc::new(Rates::read(&self.accounts)?);

@@ -114,7 +114,7 @@ pub use event::{
     VERSION,
 };
 pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
-pub use figures::{Figures, Report, figures};
+pub use figures::{Figures, Report, figures, report};
 pub use grid::{
     Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
     GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,

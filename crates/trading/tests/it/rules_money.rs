@@ -419,7 +419,7 @@ fn what_an_operator_pays_in_is_booked_as_it_is_shown_and_has_a_value() {
         > refused 602001 `amount has more than 2 decimals`
         10:00 given cash HKD 0.01
         10:00 given cash XYZ 100
-        > refused 602001 `no rate for XYZ`
+        > refused 602001 `no rate for XYZ: report one with `chandler account rates XYZ RATE --day 2026-03-18``
         10:00 given cash SGD 100
         10:00 given cash USD 100
         10:00 given cash XYZ -100
