@@ -75,6 +75,7 @@ mod grid;
 pub mod ledger;
 mod matching;
 mod money;
+mod numbered;
 mod option_expiry;
 mod order;
 mod orders;
