@@ -201,7 +201,9 @@ fn estimates() {
         10:00 estimate buy 700.HK MO
         > cash 300 margin 300
         10:00 estimate buy 700.HK LO
-        > refused `price required`
+        > cash 300 margin 300
+        10:00 estimate buy 6.HK LO
+        > refused `no quotes`
         10:00 estimate buy 6.HK MO
         > refused `no quotes`
         10:00 estimate sell 5.HK LO 50
@@ -216,7 +218,18 @@ fn estimates() {
         10:00 estimate buy 700.HK LO 305
         > cash 0 margin 0
         10:00 estimate buy 700.HK LO 305 #1
-        > cash 300 margin 300",
+        > cash 300 margin 300
+        10:00 estimate buy 700.HK LO 305 #2
+        > refused `order not found`",
+    );
+    // A limit order without a price is estimated at the last price, without the reserve of a market order.
+    check(
+        "mark 700.HK 305
+        given cash HKD 31000
+        10:00 estimate buy 700.HK LO
+        > cash 100 margin 100
+        10:00 estimate buy 700.HK MO
+        > cash 0 margin 0",
     );
     check(
         "mark 700.HK 305

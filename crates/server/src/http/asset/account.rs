@@ -22,9 +22,6 @@ pub(super) const ACCOUNT: Doc =
         .answers(&[AnswerDoc::ok("One row", &[data::<Accounts>()])])
         .refuses(REFUSALS);
 
-/// Currencies in which the figures may be asked for.
-const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
-
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AccountBalances")]
 pub(super) struct Accounts {

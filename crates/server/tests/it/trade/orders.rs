@@ -236,6 +236,9 @@ async fn estimates_ratios_and_funds_are_told_in_form() {
     let query = "symbol=700.HK&order_type=LO&side=Buy&price=305.2&fractional_shares=false";
     let estimate = hall.get(&format!("/v1/trade/estimate/buy_limit?{query}")).await;
     assert_eq!(estimate, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
+    // Without a price it is the last one, which was 305.
+    let unpriced = hall.get("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy").await;
+    assert_eq!(unpriced, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=700.HK").await;
     assert_eq!(ratio, json!({"im_factor": "0.35", "mm_factor": "0.3", "fm_factor": "0.25"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=AAPL.US").await;

@@ -270,7 +270,16 @@ async fn a_wrong_question_is_refused_with_the_parameter() {
         ("/v1/trade/execution/history?page=0", "page \"0\" is not a number"),
         ("/v1/trade/estimate/buy_limit?order_type=LO&side=Buy", "symbol required"),
         ("/v1/trade/estimate/buy_limit?symbol=700.HK&side=Buy", "order_type required"),
-        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy", "price required"),
+        (
+            "/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&price=-1",
+            "price must be above 0",
+        ),
+        (
+            "/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&currency=EUR",
+            "currency is one of HKD, USD and CNH",
+        ),
+        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&currency=hkd", "currency"),
+        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&order_id=5", "order not found"),
         ("/v1/risk/margin-ratio", "symbol required"),
         ("/v1/risk/margin-ratio?symbol=1.HK", "symbol not tradable"),
     ] {
