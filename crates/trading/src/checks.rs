@@ -37,19 +37,11 @@ const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
 /// Checks 1 to 7 of an order that comes, or is held until, now.
-pub(crate) fn admit(
-    settings: &Settings,
-    scene: &Scene<'_>,
-    asked: &Terms,
-    has_attached: bool,
-) -> Result<Admission, Refusal> {
+pub(crate) fn admit(settings: &Settings, scene: &Scene<'_>, asked: &Terms) -> Result<Admission, Refusal> {
     let security = check_symbol(scene, &asked.symbol)?;
     check_type(asked, security.kind)?;
     let terms = shaped(asked, security.kind);
     check_fields(&terms)?;
-    if has_attached {
-        return Err(Refusal::check(3, "attached_params not support"));
-    }
     let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
     // Lots and ticks are those of the day it can first trade on.
     let security = scene.security_on(&terms.symbol, placement.day).unwrap_or(security);

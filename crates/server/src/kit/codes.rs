@@ -82,7 +82,7 @@ pub(crate) const CODES: [(u16, u64, &str); 31] = [
     (
         501,
         code::SERVER,
-        "a command or a path of the SDKs that is not offered, or something that this server was not set up for; the message says \
+        "a command, a path or a field of the SDKs that is not offered, or something that this server was not set up for; the message says \
          what. The paths that are not offered are not listed here",
     ),
     (

@@ -25,12 +25,12 @@ use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
+/// Added to the refusal of anything that an account to trade with has elsewhere.
+const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The envelope of a successful answer.
-#[derive(Debug, Serialize, JsonSchema)]
 /// For the log.
 const PAPER_FAILED: &str = "cannot ask a paper account";
 const ACCESS_FAILED: &str = "cannot check an account";
@@ -38,6 +38,8 @@ const ACCESS_FAILED: &str = "cannot check an account";
 const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been made: repeat an order with the \
     same client_request_id, which makes it once, and look before you repeat anything else";
 
+/// The envelope of a successful answer.
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct Success<T> {
     /// 0
@@ -97,6 +99,11 @@ impl Problem {
     /// Appends a reason to the message.
     pub(crate) fn because(self, why: &str) -> Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
+    }
+
+    /// Something that the SDKs can request and a paper account does not have.
+    pub(crate) fn not_offered(what: &'static str) -> Problem {
+        Problem::from(Refusal::NotOffered(what)).because(NO_TRADING)
     }
 
     pub(crate) fn not_found() -> Problem {
@@ -242,13 +249,6 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            error => {
-                tracing::error!(%error, "cannot ask a paper account");
-                Problem::internal()
-            }
-        }
-    }
-
             PaperError::Store(error) => Problem::from_store(&error, PAPER_FAILED),
             PaperError::History(HistoryError::Store(error)) => Problem::from_store(&error, PAPER_FAILED),
             PaperError::Commit(error) => Problem::from_store(&error, PAPER_FAILED),
@@ -266,6 +266,19 @@ impl Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
             error if error.is_away() => Refusal::of_store(error, what).into(),
+            error => {
+                tracing::error!(%error, "{what}");
+                Problem::internal()
+            }
+        }
+    }
+
+    /// A change may or may not have been made. Only its client can find out which.
+    fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
+        tracing::error!(%error, "{what}");
+        Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
+    }
+
     pub(crate) fn not_acceptable(text: &str) -> Problem {
         Problem::new(406, 406, text)
     }
@@ -273,12 +286,6 @@ impl Problem {
     /// The rest of the body is not read, so the connection cannot be used for another request.
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
-    /// A change may or may not have been made. Only its client can find out which.
-    fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
-        tracing::error!(%error, "{what}");
-        Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
-    }
-
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
@@ -320,13 +327,6 @@ impl Problem {
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
-        if error.is_away() {
-            return Refusal::of_access(&error).into();
-        }
-        tracing::error!(%error, "{ACCESS_FAILED}");
-        Problem::internal()
-    }
-
         match error {
             AccessError::Store(error) => Problem::from_store(&error, ACCESS_FAILED),
             error => Problem::unchecked(error),
@@ -335,6 +335,13 @@ impl Problem {
 
     /// The caller could not be checked, so nothing of the request was done.
     fn unchecked(error: AccessError) -> Problem {
+        if error.is_away() {
+            return Refusal::of_access(&error).into();
+        }
+        tracing::error!(%error, "{ACCESS_FAILED}");
+        Problem::internal()
+    }
+
     /// Its parts, for answers in another form.
     pub(crate) fn into_parts(self) -> ProblemParts {
         let Problem { status, code, text, header, outcome } = self;
@@ -497,13 +504,6 @@ mod tests {
     }
 
     #[test]
-    fn every_denial_has_the_status_and_the_code_that_clients_know() {
-        for (denial, numbers) in [
-            (Denial::TokenExpired("x"), (401, 401_003)),
-            (Denial::TokenInvalid("x"), (401, 401_004)),
-            (Denial::ScopeMissing, (403, 403_008)),
-            (Denial::SignatureInvalid("x"), (403, 403_201)),
-    #[test]
     fn a_change_that_may_have_been_made_is_not_an_internal_error() {
         let lost = || StoreError::Unknown {
             what: "write to a journal",
@@ -527,6 +527,13 @@ mod tests {
         assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
     }
 
+    #[test]
+    fn every_denial_has_the_status_and_the_code_that_clients_know() {
+        for (denial, numbers) in [
+            (Denial::TokenExpired("x"), (401, 401_003)),
+            (Denial::TokenInvalid("x"), (401, 401_004)),
+            (Denial::ScopeMissing, (403, 403_008)),
+            (Denial::SignatureInvalid("x"), (403, 403_201)),
             (Denial::KeyUnknown, (403, 403_203)),
         ] {
             let problem = Problem::from(denial);
