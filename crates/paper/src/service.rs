@@ -177,7 +177,7 @@ impl Paper {
         Ok(matches!(opened, Changed::Made(true)))
     }
 
-    /// Carries a command out. `name` is the client's own for this request: the same name again does nothing.
+    /// Carries a command out. `name` is its idempotency key: the same key again does nothing, and is refused for an order on other terms.
     pub fn command(
         &self,
         id: AccountId,
@@ -203,7 +203,11 @@ impl Paper {
         let audited =
             |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
         let audit = audit.map(audited);
-        let asked = RequestOptions { name, audit, ..RequestOptions::default() };
+        let terms = match commands {
+            [Command::Submit(terms)] => Some(terms.as_ref()),
+            _ => None,
+        };
+        let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };
         let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
             carry_out(desk, account, (id, commands), now)
         })?;
@@ -361,16 +365,16 @@ impl Paper {
         StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
     }
 
-    /// The exchange rates, as they were at a version of the accounts or are now.
-    fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
-        let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.0 == version {
     /// HKD for one unit of a currency on a date, and whether that is a built-in rate.
     pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
         let rates = self.rates(self.accounts.version()?)?;
         Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
     }
 
+    /// The exchange rates, as they were at a version of the accounts or are now.
+    fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
+        let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.0 == version {
             return Ok(known.1);
         }
         let rates = Arc::new(Rates::read(&self.accounts)?);

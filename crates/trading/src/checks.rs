@@ -77,6 +77,12 @@ fn check_type(terms: &Terms, kind: Kind) -> Result<(), Refusal> {
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
 }
 
+/// Whether an order that is submitted has the terms on which one of its kind was accepted. They are compared in the form in which they hold:
+/// a field that has no use, or names the default, makes no difference.
+pub fn has_same_terms(asked: &Terms, accepted: &Terms, kind: Kind) -> bool {
+    shaped(asked, kind) == *accepted
+}
+
 /// The terms without what their type has no use for, and in the lanes they can trade in.
 fn shaped(asked: &Terms, kind: Kind) -> Terms {
     let order_type = asked.order_type;

@@ -259,6 +259,13 @@ async fn a_request_that_is_sent_twice_is_one_order() {
         hall.submit(json!({"submitted_price": "300.00", "client_request_id": "a-2"}))
     );
     assert_eq!(both.0, both.1);
+    // The same terms may be written otherwise; other terms are another order, and need another id.
+    let same = json!({"submitted_price": 300, "submitted_quantity": "200.0", "client_request_id": "a-1"});
+    assert_eq!(hall.submit(same).await, first);
+    let other = hall.try_submit(json!({"submitted_price": "301.00", "client_request_id": "a-1"})).await;
+    let (status, code, words) = refused(&other);
+    assert_eq!((status, code), (400, 602_001));
+    assert!(words.contains(&format!("was used for order {first}, which has other terms")), "{words}");
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 2);
 }
 
