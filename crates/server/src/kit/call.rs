@@ -13,6 +13,7 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::ListenerKind;
 use super::terms::ProofTerms;
+use super::whole_numbers::without_zero_fractions;
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
 
@@ -73,7 +74,7 @@ impl Call<'_> {
         if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(serde::de::Error::custom("a list is no object with fields"));
         }
-        serde_json::from_slice(self.body)
+        serde_json::from_slice(&without_zero_fractions(self.body))
     }
 
     /// The text of a header. `None` if it is there twice: it would be unclear which one was signed.

@@ -249,6 +249,36 @@ async fn attached_orders_are_refused_as_all_that_is_not_offered() {
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 1);
 }
 
+/// Some clients have no integers and write 200.0.
+#[tokio::test]
+async fn a_whole_number_may_have_a_fraction_of_zeros() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let head = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
+    let body = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":200.0,"time_in_force":"Day",
+        "submitted_price":300.0,"trigger_count":1.0,"limit_depth_level":0.0,"delayed_until":0.0,"remark":"1.0"}"#;
+    let answer = hall.server.http("POST", "/v1/trade/order", &head, body.as_bytes()).await;
+    let id = data(&answer)["order_id"].as_str().unwrap().to_owned();
+    let detail = hall.detail(&id).await;
+    assert_eq!(
+        (&detail["quantity"], &detail["trigger_count"], &detail["remark"]),
+        (&json!("200"), &json!(1), &json!("1.0"))
+    );
+    let operator = format!("authorization: Bearer {}\r\n", hall.op.access_token.expose());
+    for (method, path, body) in [
+        ("POST", "/v1/admin/accounts/ann", r#"{"quota": 1000.0}"#),
+        ("POST", "/v1/admin/paper/ann/deposit", r#"{"amount": 1000.0, "currency": "HKD"}"#),
+        (
+            "POST",
+            "/v1/quote/history_candlestick",
+            r#"{"symbol":"700.HK","period":1000.0,"adjust_type":0.0,"query_type":2.0,"date_request":{"start_date":"20260318","end_date":"20260318"}}"#,
+        ),
+    ] {
+        let answer = hall.server.http(method, path, &operator, body.as_bytes()).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_request_does_not_begin_an_account() {
     let hall = Hall::open().await;
