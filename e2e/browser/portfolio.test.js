@@ -292,18 +292,28 @@ describe('the portfolio', () => {
     }, { complaints: [/ERR_FAILED/, /status of 401/] });
   });
 
-  it('names the currency without a rate, shows the rest, and the totals once there is one', async () => {
-    // A yuan has no rate here.
+  it('says that totals at built-in rates are approximate, and names a currency without a rate', async () => {
     await on.person('Hal Sconce', '--cash', 'HKD=1000,CNH=500');
     await at('Hal Sconce', '/portfolio', async (page, visitor) => {
       const assets = section(page, 'assets');
-      await assets.getByText('No totals: no rate for CNH').waitFor();
-      await section(page, 'equity').getByText('No totals: no rate for CNH').waitFor();
-      await assets.getByText('500.00').first().waitFor();
-      await visitor.look('portfolio-no-rate');
-      await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'CNH', day: '2026-01-02', rate: '1.1' }] });
+      const approximate = assets.getByText('At approximate exchange rates');
       await assets.getByText('1,550.00').first().waitFor();
-      await section(page, 'equity').getByText(/\(now\) 1,550\.00/).waitFor();
+      await approximate.waitFor();
+      await visitor.look('portfolio-approximate');
+      await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'CNH', day: '2026-01-02', rate: '1.2' }] });
+      await assets.getByText('1,600.00').first().waitFor();
+      await approximate.waitFor({ state: 'detached' });
+      await section(page, 'equity').getByText(/\(now\) 1,600\.00/).waitFor();
+      await page.route('**/v1/asset/portfolio', async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        Object.assign(json.data, { totals: null, missing: 'no rate for EUR' });
+        await route.fulfill({ response, json });
+      });
+      await assets.getByText('No totals: no rate for EUR').waitFor();
+      await assets.getByText('500.00').first().waitFor();
+      await page.unroute('**/v1/asset/portfolio');
+      await assets.getByText('1,600.00').first().waitFor();
       await isSame(page);
     });
   });

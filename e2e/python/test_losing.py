@@ -96,6 +96,35 @@ class Losing(unittest.TestCase):
         self.load.check(self.servers)
 
 
+class Unconfirmed(unittest.TestCase):
+    """No commit is confirmed while the synchronous standby is down."""
+
+    def test_an_order_without_a_confirmation_says_so_and_is_made_once(self):
+        primary = postgres.Postgres()
+        self.addCleanup(primary.remove)
+        database = nodes.Database(primary).copy()
+        standby = primary.standby()
+        self.addCleanup(standby.remove)
+        node = nodes.Node(primary.url(database), "one")
+        self.addCleanup(node.kill)
+        account = node.trader("unconfirmed", "--cash", "HKD=900000")
+        order = {
+            "symbol": "700.HK", "side": "Buy", "order_type": "LO", "submitted_quantity": "100", "submitted_price": "290",
+            "time_in_force": "Day", "client_request_id": "one"}
+        submit = lambda: node.request("POST", "/v1/trade/order", account, order)
+        # The account begins while the standby runs.
+        self.assertEqual(node.request("GET", "/v1/trade/order/today", account)[0], 200)
+        standby.kill()
+        status, envelope = submit()
+        self.assertEqual((status, envelope["code"]), (503, 503001), envelope)
+        self.assertIn("may or may not have been made", envelope["message"])
+        self.assertIn("same client_request_id", envelope["message"])
+        standby.start()
+        answered = harness.wait_for(lambda: (answer := submit())[0] == 200 and answer, "an order that is made", PATIENCE_S)
+        _, envelope = node.request("GET", "/v1/trade/order/today", account)
+        self.assertEqual([one["order_id"] for one in envelope["data"]["orders"]], [answered[1]["data"]["order_id"]])
+
+
 class Cut(unittest.TestCase):
     """One of two nodes loses its way to the database; the other does not."""
 

@@ -97,11 +97,13 @@ class Reference(unittest.TestCase):
         # A Sunday morning in Hong Kong.
         states = {str(one.market): one.trade_status for one in market.market_status().market_time}
         self.assertEqual(states, {"Market.HK": 108, "Market.US": 204, "Market.CN": 108})
-        rates = [
-            (one.base_currency, one.average_rate, one.other_currency)
-            for one in portfolio.exchange_rate().exchanges if one.base_currency == "USD"
-        ]
-        self.assertEqual(rates, [("USD", 7.8, "HKD")])
+        rates = {
+            (one.base_currency, one.other_currency): one.average_rate
+            for one in portfolio.exchange_rate().exchanges
+        }
+        # HKD for one unit; and USD for one HKD, by which the official command line converts.
+        self.assertEqual((rates["HKD", "USD"], rates["HKD", "HKD"], rates["HKD", "CNH"]), (7.8, 1.0, 1.1))
+        self.assertEqual(rates["USD", "HKD"], 0.12820513)
         for symbol in ("9001.HK", "CNDL.US"):
             status, envelope = self.server.request("GET", f"/v1/securities/{symbol}/actions", self.account)
             self.assertEqual(status, 200)

@@ -59,7 +59,9 @@ class Methods(Trading):
         self.assertEqual((balance.currency, balance.total_cash), ("USD", Decimal("84102.56")))
         self.assertEqual((balance.remaining_finance_amount, balance.max_finance_amount), (Decimal(20000), Decimal(0)))
         self.assertEqual((balance.risk_level, balance.margin_call, balance.frozen_transaction_fees), (0, Decimal(0), []))
-        self.assertEqual(self.refused(self.trade.account_balance, "CNH"), (602001, "no rate for CNH"))
+        # At the built-in rate of 1.1.
+        (balance,) = self.trade.account_balance("CNH")
+        self.assertEqual((balance.currency, balance.total_cash), ("CNH", Decimal("596363.64")))
         self.assertEqual(
             self.refused(self.trade.account_balance, "EUR"), (602001, "currency is one of HKD, USD and CNH"))
 
@@ -371,7 +373,7 @@ class Newest(Trading):
         attached = self.api.SubmitAttachedParams(self.api.AttachedOrderType.StopLoss, stop_loss_price=Decimal(290))
         self.assertEqual(
             self.refused(self.submit, "100", submitted_price="300", attached_params=attached),
-            (602001, "attached_params not support"))
+            (301602, "attached orders are not offered here: the sign-in is good, but a paper account does not have this"))
         code, words = self.refused(
             self.trade.submit_multileg, self.api.OrderSide.Buy, self.api.OrderType.LO, Decimal(1),
             self.api.MultiLegStrategy.VerticalCallSpread, [("LAMP260417C190000.US", Decimal(1))], submitted_price=Decimal(1))

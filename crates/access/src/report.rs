@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use market::{Date, Timestamp, parse_date, parse_scaled};
+use market::{BUILTIN_RATES, BUILTIN_RATES_FROM, Date, Timestamp, parse_date, parse_scaled};
 use store::{
     AccountId, AssetReportOutcome, AuditNote, LevelRow, OrderReport, RateRow, ReportedAssetsRow,
     ReportedOrdersRow,
@@ -47,6 +47,8 @@ pub struct RateEntry {
     pub currency: String,
     pub day: Date,
     pub rate: String,
+    /// An approximate rate that comes with the program. A reported one takes precedence from its day on.
+    pub builtin: bool,
 }
 
 impl Access {
@@ -182,15 +184,22 @@ impl Access {
         Ok(self.accounts.reported_orders_of(id, limit)?)
     }
 
-    /// Exchange rates by currency, latest day first.
+    /// Exchange rates by currency, latest day first: those that were reported, then the built-in one.
     pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateEntry>, AccessError> {
-        let rows = self.accounts.rates(currency, limit)?;
-        let entry = |row: RateRow| RateEntry {
-            currency: row.currency,
-            day: row.day,
-            rate: decimal(row.rate, RATE_DECIMALS),
+        let entry = |currency: &str, day: Date, rate: i64, builtin: bool| RateEntry {
+            currency: currency.to_owned(),
+            day,
+            rate: decimal(rate, RATE_DECIMALS),
+            builtin,
         };
-        Ok(rows.into_iter().map(entry).collect())
+        let rows = self.accounts.rates(currency, limit)?;
+        let mut rates: Vec<RateEntry> =
+            rows.iter().map(|row| entry(&row.currency, row.day, row.rate, false)).collect();
+        let builtin = BUILTIN_RATES.iter().filter(|(of, _)| currency.is_none_or(|currency| currency == *of));
+        rates.extend(builtin.map(|(of, rate)| entry(of, BUILTIN_RATES_FROM, *rate, true)));
+        rates.sort_by(|a, b| (&a.currency, b.day).cmp(&(&b.currency, a.day)));
+        rates.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(rates)
     }
 
     fn reported(

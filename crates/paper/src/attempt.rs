@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use market::Timestamp;
 use store::{AccountId, AddOutcome, Reader};
-use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
+use trading::{
+    AcceptedOrder, Account, Desk, Event, Order, OrderId, Outcome, Push, Refusal, Terms, has_same_terms,
+    next_wake,
+};
 
 use crate::PaperError;
-use crate::book::{AccountSlot, AccountState, Book, TRIES_MAX};
+use crate::book::{self, AccountSlot, AccountState, Book, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
 use crate::operator_words::Exchanged;
@@ -27,8 +30,10 @@ pub(crate) const NAMES_KEPT_S: i64 = 600;
 /// How something is to be done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestOptions<'a> {
-    /// The client's own name for the request.
+    /// The idempotency key of the request.
     pub(crate) name: Option<&'a str>,
+    /// Those of the order that it submits.
+    pub(crate) terms: Option<&'a Terms>,
     pub(crate) audit: Option<Audited>,
     /// Nothing is asked of the account itself.
     pub(crate) is_read: bool,
@@ -89,8 +94,9 @@ impl Paper {
         if let Some(name) = asked.name
             && let Some(earlier) = self.repeated(&book, id, name, moment)?
         {
+            let conflict = self.conflict(&book, id, asked, &earlier)?;
             kept.book = Some(book);
-            return Ok(Attempt::Repeated(earlier));
+            return conflict.map_or(Ok(Attempt::Repeated(earlier)), |refusal| Err(refusal.into()));
         }
         let now = moment.as_of.now();
         if asked.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
@@ -242,6 +248,49 @@ impl Paper {
         let after = Timestamp(moment.machine.0.saturating_sub(NAMES_KEPT_S));
         let answer = self.accounts.journal_request(id, name, after)?;
         Ok(answer.map(|answer| Earlier { order: answer.parse().ok(), ticket: None }))
+    }
+
+    /// Why a request is not the earlier one that had the same idempotency key: the order was submitted on other terms.
+    fn conflict(
+        &self,
+        book: &Book,
+        id: AccountId,
+        asked: &RequestOptions<'_>,
+        earlier: &Earlier,
+    ) -> Result<Option<Refusal>, PaperError> {
+        // One that is not written yet is looked up again when it is.
+        let Some((name, terms)) = asked.name.zip(asked.terms) else { return Ok(None) };
+        let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
+        let Some(known) = book.account.order(order) else { return Ok(None) };
+        // The account has the terms of a later replacement or release.
+        let Some(accepted) = self.accepted(id, known)? else { return Ok(None) };
+        let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
+        let refusal = || {
+            Refusal::plain(format!(
+                "client_request_id {name:?} was used for order {order}, which has other terms: use a new one"
+            ))
+        };
+        Ok((!is_same).then(refusal))
+    }
+
+    /// An order as it was submitted.
+    fn accepted(&self, id: AccountId, order: &Order) -> Result<Option<AcceptedOrder>, PaperError> {
+        let instant = (order.submitted_at, order.submitted_at);
+        let mut after = 0;
+        loop {
+            let rows = self.accounts.journal_entries_between(id, after, instant)?;
+            let Some(last) = rows.last() else { return Ok(None) };
+            after = last.number;
+            for row in &rows {
+                let accepted = match book::parsed(id, row)?.event {
+                    Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => accepted,
+                    _ => continue,
+                };
+                if accepted.id == order.id {
+                    return Ok(Some(*accepted));
+                }
+            }
+        }
     }
 
     /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.

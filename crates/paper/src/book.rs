@@ -61,8 +61,10 @@ impl AccountState {
     ) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         let head = accounts.journal_head(id)?;
         let mut book = Book { last_pushed: self.last_pushed.clone(), ..Book::empty() };
+        let numbers_used = accounts.numbers_used(id)?;
         let Some(head) = head else {
             self.last_pushed.set(None);
+            book.account.set_numbers_used(numbers_used);
             return Ok(Some((book, Vec::new())));
         };
         let told = self.last_pushed.before(accounts, id, &head)?;
@@ -71,6 +73,7 @@ impl AccountState {
         if let Some((number, account)) = kept {
             (book.snapshot, book.account) = (number, account);
         }
+        book.account.set_numbers_used(numbers_used);
         let Some(pushes) = book.follow(accounts, id, head, told)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
         Ok(Some((book, pushes)))

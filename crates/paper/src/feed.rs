@@ -249,6 +249,10 @@ impl Feed for StoreFeed<'_> {
         self.rates.on(currency, date)
     }
 
+    fn is_rate_builtin(&self, currency: Currency, date: Date) -> bool {
+        self.rates.is_builtin(currency, date)
+    }
+
     fn factors(&self, symbol: &Symbol) -> Option<Factors> {
         let margin = self.ask(|reader| Ok(reader.view().margin(symbol)?))?;
         let [im, mm, fm] = [margin.im, margin.mm, margin.fm].map(market::MarginFactor::millionths);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use market::Date;
+use market::{Date, builtin_rate, stand_in_currency};
 use store::{Accounts, StoreError};
 use trading::{Currency, Rate};
 
@@ -23,8 +23,21 @@ impl Rates {
         Ok(Rates(rates))
     }
 
-    /// The latest on or before a day.
+    /// The latest rate reported on or before a day; without one, that of its stand-in currency; else the built-in one.
     pub(crate) fn on(&self, currency: Currency, date: Date) -> Option<Rate> {
+        let stand_in = || stand_in_currency(currency.as_str())?.parse().ok();
+        let builtin = || builtin_rate(currency.as_str(), date).and_then(Rate::from_hundred_millionths);
+        self.reported(currency, date).or_else(|| self.reported(stand_in()?, date)).or_else(builtin)
+    }
+
+    /// Whether a currency has no reported rate on a day, and so a built-in one at most.
+    pub(crate) fn is_builtin(&self, currency: Currency, date: Date) -> bool {
+        let stand_in = stand_in_currency(currency.as_str()).and_then(|other| other.parse().ok());
+        let has_reported = |currency| self.reported(currency, date).is_some();
+        !has_reported(currency) && !stand_in.is_some_and(has_reported)
+    }
+
+    fn reported(&self, currency: Currency, date: Date) -> Option<Rate> {
         self.0.range((currency, Date::MIN)..=(currency, date)).next_back().map(|(_, rate)| *rate)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use history::{AsOf, History};
-use market::Timestamp;
+use market::{Date, Timestamp};
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Account, Command, Entry, GridId, OrderId, Outcome, Scene, Tables};
+use trading::{Account, Command, Currency, Entry, GridId, OrderId, Outcome, Rate, Scene, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
@@ -177,7 +177,7 @@ impl Paper {
         Ok(matches!(opened, Changed::Made(true)))
     }
 
-    /// Carries a command out. `name` is the client's own for this request: the same name again does nothing.
+    /// Carries a command out. `name` is its idempotency key: the same key again does nothing, and is refused for an order on other terms.
     pub fn command(
         &self,
         id: AccountId,
@@ -203,7 +203,11 @@ impl Paper {
         let audited =
             |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
         let audit = audit.map(audited);
-        let asked = RequestOptions { name, audit, ..RequestOptions::default() };
+        let terms = match commands {
+            [Command::Submit(terms)] => Some(terms.as_ref()),
+            _ => None,
+        };
+        let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };
         let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
             carry_out(desk, account, (id, commands), now)
         })?;
@@ -359,6 +363,12 @@ impl Paper {
     ) -> Result<StoreFeed<'a>, StoreError> {
         let version = version.map_or_else(|| self.accounts.version(), Ok)?;
         StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
+    }
+
+    /// HKD for one unit of a currency on a date, and whether that is a built-in rate.
+    pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
+        let rates = self.rates(self.accounts.version()?)?;
+        Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
     }
 
     /// The exchange rates, as they were at a version of the accounts or are now.

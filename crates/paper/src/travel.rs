@@ -5,7 +5,7 @@ use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead,
 use trading::{Account, Entry};
 
 use crate::PaperError;
-use crate::book::{self, TRIES_MAX};
+use crate::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
 /// Who does it and why, by the machine's time; and what the part that is taken away will be called.
@@ -98,8 +98,9 @@ impl Paper {
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
             let (keep, to) = keeps(&head)?;
+            let numbers_used = self.numbers_used(&mut kept, id, &head)?;
             let (name, note) = (travel.name, travel.note(&words));
-            let rewind = Rewind { account: id, after: head, keep, to, name, event, note };
+            let rewind = Rewind { account: id, after: head, keep, numbers_used, to, name, event, note };
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
                     kept.book = None;
@@ -111,6 +112,24 @@ impl Paper {
             }
         }
         Err(PaperError::Contended { account: id.0 })
+    }
+
+    /// The highest number that an order or a grid has had. If the journal cannot be read, no number that it could have given out: each took an
+    /// entry.
+    fn numbers_used(
+        &self,
+        kept: &mut AccountState,
+        id: AccountId,
+        head: &JournalHead,
+    ) -> Result<u64, PaperError> {
+        match self.current(kept, id) {
+            Ok(book) if book.head == Some(*head) => {
+                let used = book.account.numbers_used();
+                kept.book = Some(book);
+                Ok(used)
+            }
+            _ => Ok(self.accounts.numbers_used(id)?.saturating_add(head.last_number)),
+        }
     }
 
     /// Copies what happened up to an instant, or all of it, to an account that has no journal. Its orders get ids of its own: no

@@ -53,6 +53,9 @@ pub struct Account {
     /// The instant up to which candles have acted.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
+    /// Not of the journal: see [`Account::set_numbers_used`].
+    #[serde(skip)]
+    pub(crate) numbers_used: u64,
 }
 
 /// Interest accrues in fractions of both years, 360 and 365 days.
@@ -91,6 +94,7 @@ impl Default for Account {
             entries: 0,
             began: None,
             horizon: None,
+            numbers_used: 0,
         }
     }
 }
@@ -163,13 +167,11 @@ impl Account {
     }
 
     pub(crate) fn by_number(&self, number: u64) -> Option<&Order> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        self.orders.get(index)
+        self.orders.by_number(number)
     }
 
     pub(crate) fn by_number_mut(&mut self, number: u64) -> Option<&mut Order> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        self.orders.get_mut(index)
+        self.orders.by_number_mut(number)
     }
 
     pub fn open_orders(&self) -> impl Iterator<Item = &Order> {
@@ -204,11 +206,25 @@ impl Account {
     }
 
     pub(crate) fn next_grid(&self) -> GridId {
-        GridId::of(self.number, self.grids.len() as u64 + 1)
+        let last = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());
+        GridId::of(self.number, last.max(self.numbers_used) + 1)
     }
 
     pub(crate) fn next_order(&self) -> OrderId {
-        OrderId::of(self.number, self.orders.len() as u64 + 1)
+        let last = self.orders.last().map_or(0, |order| order.id.number());
+        OrderId::of(self.number, last.max(self.numbers_used) + 1)
+    }
+
+    /// The highest number that an order or a grid of the account has, or may have had before its journal was cut or restored.
+    pub fn numbers_used(&self) -> u64 {
+        let order = self.orders.last().map_or(0, |order| order.id.number());
+        let grid = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());
+        order.max(grid).max(self.numbers_used)
+    }
+
+    /// Numbers up to this one were given out in a past that the journal does not have any more: they are not given out again.
+    pub fn set_numbers_used(&mut self, numbers: u64) {
+        self.numbers_used = numbers;
     }
 
     pub(crate) fn next_sequence(&self) -> u64 {

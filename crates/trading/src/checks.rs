@@ -37,19 +37,11 @@ const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
 /// Checks 1 to 7 of an order that comes, or is held until, now.
-pub(crate) fn admit(
-    settings: &Settings,
-    scene: &Scene<'_>,
-    asked: &Terms,
-    has_attached: bool,
-) -> Result<Admission, Refusal> {
+pub(crate) fn admit(settings: &Settings, scene: &Scene<'_>, asked: &Terms) -> Result<Admission, Refusal> {
     let security = check_symbol(scene, &asked.symbol)?;
     check_type(asked, security.kind)?;
     let terms = shaped(asked, security.kind);
     check_fields(&terms)?;
-    if has_attached {
-        return Err(Refusal::check(3, "attached_params not support"));
-    }
     let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
     // Lots and ticks are those of the day it can first trade on.
     let security = scene.security_on(&terms.symbol, placement.day).unwrap_or(security);
@@ -83,6 +75,12 @@ fn check_type(terms: &Terms, kind: Kind) -> Result<(), Refusal> {
         (_, market) => market == market::Market::Hk,
     };
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
+}
+
+/// Whether an order that is submitted has the terms on which one of its kind was accepted. They are compared in the form in which they hold:
+/// a field that has no use, or names the default, makes no difference.
+pub fn has_same_terms(asked: &Terms, accepted: &Terms, kind: Kind) -> bool {
+    shaped(asked, kind) == *accepted
 }
 
 /// The terms without what their type has no use for, and in the lanes they can trade in.

@@ -17,7 +17,7 @@ pub enum Command {
         account: u64,
         settings: Settings,
     },
-    Submit(Box<Submit>),
+    Submit(Box<Terms>),
     Replace {
         id: OrderId,
         changes: Box<Changes>,
@@ -75,13 +75,6 @@ pub enum Command {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Submit {
-    pub terms: Terms,
-    /// The request came with attached orders, which are not offered.
-    pub has_attached: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitGrid {
     pub symbol: Symbol,
     /// That of the security if it is not said.
@@ -91,7 +84,7 @@ pub struct SubmitGrid {
 
 impl Command {
     pub fn submit(terms: Terms) -> Command {
-        Command::Submit(Box::new(Submit { terms, has_attached: false }))
+        Command::Submit(Box::new(terms))
     }
 
     /// Whether a client may give it; the rest is for operators, also before the first request.

@@ -22,6 +22,7 @@ pub struct EstimateQuery {
     pub symbol: Symbol,
     pub side: Side,
     pub order_type: OrderType,
+    /// The last price if it is absent; that of a market order is not read.
     pub price: Option<Price>,
     /// An order that is to be changed: its own reserve is given back first.
     pub order: Option<OrderId>,
@@ -37,6 +38,9 @@ pub struct Estimate {
 pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> Result<Estimate, Refusal> {
     let EstimateQuery { symbol, side, order_type, .. } = query;
     let security = check_symbol(scene, symbol)?;
+    if query.order.is_some_and(|id| account.order(id).is_none()) {
+        return Err(Refusal::plain("order not found"));
+    }
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
     // Lots, ticks and charges are those of the day on which it could first trade, as they are for an order.
@@ -47,10 +51,10 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let price = match query.price {
         Some(price) if price.0 <= 0 => return Err(Refusal::plain("price must be above 0")),
         Some(price) if !order_type.is_market() => price,
-        _ if order_type.has_limit() => return Err(Refusal::plain("price required")),
         _ => {
             let mark = scene.mark(symbol).ok_or_else(|| Refusal::plain(NO_QUOTES))?;
-            market_reserve(mark, account.settings.market_reserve, ticks)
+            let is_limit = order_type.has_limit();
+            if is_limit { mark } else { market_reserve(mark, account.settings.market_reserve, ticks) }
         }
     };
     let placement = Placement { day, reports_at: scene.at, expires_at: None, auction: None::<Auction> };

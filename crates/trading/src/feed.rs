@@ -53,6 +53,11 @@ pub trait Feed {
     /// HKD for one unit of a currency: the latest rate on or before a date. HKD itself is never asked for.
     fn rate(&self, currency: Currency, date: Date) -> Option<Rate>;
 
+    /// Whether that rate is an approximate one that comes with the program, because none was reported.
+    fn is_rate_builtin(&self, _: Currency, _: Date) -> bool {
+        false
+    }
+
     fn factors(&self, symbol: &Symbol) -> Option<Factors>;
 }
 

@@ -94,6 +94,20 @@ pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal>
     Ok(figures)
 }
 
+/// The figures of an account in a currency; its own is HKD. `asked` is the currency that a client named. An account that has nothing
+/// but that currency needs no rate for it.
+pub fn report(account: &Account, scene: &Scene<'_>, asked: Option<Currency>) -> Result<Report, Refusal> {
+    let in_unit = |scene: &Scene<'_>| figures(account, scene)?.report(account, scene, asked);
+    match asked.map(|currency| (currency, scene.rate(currency))) {
+        // The credit line is in HKD.
+        Some((currency, Err(refusal))) if account.usable_credit().is_zero() => {
+            in_unit(&scene.within(currency)).map_err(|_| refusal)
+        }
+        Some((_, Err(refusal))) => Err(refusal),
+        Some((_, Ok(_))) | None => in_unit(scene),
+    }
+}
+
 impl Figures {
     pub fn net_assets(&self) -> HkdAmount {
         self.total_cash.plus(self.market_value)
@@ -114,8 +128,7 @@ impl Figures {
         }
     }
 
-    /// The figures in a currency; the account's own is HKD. `asked` is the currency a client named.
-    pub fn report(
+    fn report(
         self,
         account: &Account,
         scene: &Scene<'_>,

@@ -75,6 +75,7 @@ mod grid;
 pub mod ledger;
 mod matching;
 mod money;
+mod numbered;
 mod option_expiry;
 mod order;
 mod orders;
@@ -103,7 +104,8 @@ mod work;
 
 pub use account::Account;
 pub use balance::{Balance, balance, balances, fees_at};
-pub use command::{Command, Submit, SubmitGrid};
+pub use checks::has_same_terms;
+pub use command::{Command, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_exact_price, parse_price, plain_price};
@@ -114,7 +116,7 @@ pub use event::{
     VERSION,
 };
 pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
-pub use figures::{Figures, Report, figures};
+pub use figures::{Figures, Report, figures, report};
 pub use grid::{
     Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
     GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,

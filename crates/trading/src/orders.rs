@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 
+use crate::numbered::index_of;
 use crate::order::Order;
 
 /// Orders that are kept together.
@@ -35,12 +36,21 @@ impl Orders {
         self.chunks.last()?.last()
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Order> {
-        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+    pub(crate) fn by_number(&self, number: u64) -> Option<&Order> {
+        self.get(self.index_of(number)?)
     }
 
-    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Order> {
+    pub(crate) fn by_number_mut(&mut self, number: u64) -> Option<&mut Order> {
+        let index = self.index_of(number)?;
         Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)
+    }
+
+    fn index_of(&self, number: u64) -> Option<usize> {
+        index_of(number, self.len(), |index| self.get(index).map(|order| order.id.number()))
+    }
+
+    fn get(&self, index: usize) -> Option<&Order> {
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
     }
 
     pub(crate) fn push(&mut self, order: Order) {

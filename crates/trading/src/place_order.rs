@@ -17,13 +17,8 @@ use crate::terms::{Changes, Terms};
 use crate::verdict::{Failure, check_account};
 use crate::words::{OrderStatus, OrderType, TriggerStatus};
 
-pub(crate) fn submit(
-    account: &Account,
-    scene: &Scene<'_>,
-    asked: &Terms,
-    has_attached: bool,
-) -> Result<Event, Refusal> {
-    let admission = admit(&account.settings, scene, asked, has_attached)?;
+pub(crate) fn submit(account: &Account, scene: &Scene<'_>, asked: &Terms) -> Result<Event, Refusal> {
+    let admission = admit(&account.settings, scene, asked)?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let standing = match admission.terms.delayed_until {
@@ -56,7 +51,7 @@ pub(crate) fn submit(
 pub(crate) fn activate(account: &Account, scene: &Scene<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let asked = Terms { delayed_until: None, ..order.terms.clone() };
-        let admission = admit(&account.settings, scene, &asked, false)?;
+        let admission = admit(&account.settings, scene, &asked)?;
         let standing = stand(account, scene, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();

@@ -1,6 +1,9 @@
 use std::fmt;
 
+use market::Date;
 use serde::{Deserialize, Serialize};
+
+use crate::currency::Currency;
 
 /// Why a command was not carried out, with the words for the client and the check that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +68,14 @@ impl Refusal {
     /// Refused outside of the numbered checks.
     pub fn plain(text: impl Into<String>) -> Refusal {
         Refusal { code: Code::Parameter, check: None, text: text.into(), detail: None, numbers: None }
+    }
+
+    /// A conversion is impossible. The text names the command that makes it possible, for the day that needs the rate: one of today would
+    /// not hold on a past day.
+    pub(crate) fn no_rate(currency: Currency, day: Date) -> Refusal {
+        Refusal::plain(format!(
+            "no rate for {currency}: report one with `chandler account rates {currency} RATE --day {day}`"
+        ))
     }
 
     pub fn check(number: u8, text: impl Into<String>) -> Refusal {

@@ -48,6 +48,8 @@ pub struct Scene<'a> {
     pub tables: &'a Tables,
     pub at: Timestamp,
     pub dates: Dates,
+    /// The currency that amounts are converted to. HKD, except where an account has nothing but one currency without a rate.
+    unit: Currency,
 }
 
 impl std::fmt::Debug for Scene<'_> {
@@ -58,12 +60,16 @@ impl std::fmt::Debug for Scene<'_> {
 
 impl<'a> Scene<'a> {
     pub fn new(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
-        Scene { feed, tables, at, dates: Dates::at(feed, at) }
+        Scene::on(feed, tables, at, Dates::at(feed, at))
+    }
+
+    pub(crate) fn on(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp, dates: Dates) -> Scene<'a> {
+        Scene { feed, tables, at, dates, unit: Currency::HKD }
     }
 
     /// The instant before its rolls.
     pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
-        Scene { feed, tables, at, dates: Dates::before(feed, at) }
+        Scene::on(feed, tables, at, Dates::before(feed, at))
     }
 
     pub(crate) fn venue(&self, market: Market) -> &'a Venue {
@@ -86,11 +92,26 @@ impl<'a> Scene<'a> {
 
     /// HKD for one unit of a currency, by the HK calendar date.
     pub fn rate(&self, currency: Currency) -> Result<Rate, Refusal> {
-        if currency == Currency::HKD {
+        if currency == self.unit {
             return Ok(Rate::ONE);
         }
-        let date = self.venue(Market::Hk).zone().date(self.at);
-        self.feed.rate(currency, date).ok_or_else(|| Refusal::plain(format!("no rate for {currency}")))
+        let date = self.rate_date();
+        let known = if self.unit == Currency::HKD { self.feed.rate(currency, date) } else { None };
+        known.ok_or_else(|| Refusal::no_rate(currency, date))
+    }
+
+    /// Whether the rate of a currency is an approximate one that comes with the program.
+    pub fn is_rate_builtin(&self, currency: Currency) -> bool {
+        currency != self.unit && self.feed.is_rate_builtin(currency, self.rate_date())
+    }
+
+    fn rate_date(&self) -> Date {
+        self.venue(Market::Hk).zone().date(self.at)
+    }
+
+    /// The same instant for amounts of one currency only: nothing can be converted.
+    pub(crate) fn within(self, unit: Currency) -> Scene<'a> {
+        Scene { unit, ..self }
     }
 
     pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<HkdAmount, Refusal> {

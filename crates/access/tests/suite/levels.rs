@@ -232,6 +232,19 @@ fn an_order_counts_once_on_the_day_it_was_first_told() {
 }
 
 #[test]
+fn amounts_without_a_reported_rate_count_at_the_built_in_one() {
+    check(&["2026-10-28 10256.4102 USD"], &[("2026-10-29", 2)]);
+    check(&["2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
+    check(&["2026-10-28 72727.28 CNH"], &[("2026-10-29", 3)]);
+    // A rate that was reported later holds from its day on.
+    check(&["rate 2026-10-29 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
+    check(&["rate 2026-10-28 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 2)]);
+    // CNH without a rate has the rate of CNY.
+    check(&["rate 2026-10-28 2 CNY", "2026-10-28 40000 CNH"], &[("2026-10-29", 3)]);
+    check(&["rate 2026-10-28 2 CNY", "rate 2026-10-01 1 CNH", "2026-10-28 40000 CNH"], &[("2026-10-29", 2)]);
+}
+
+#[test]
 fn currencies_are_converted_exactly_with_the_rate_of_their_day() {
     let rates = ["rate 2026-10-01 7.8 USD", "rate 2026-10-29 8 USD", "rate 2026-10-01 0.00000001 XAU"];
     let with = |line: &'static str| [rates[0], rates[1], rates[2], line];

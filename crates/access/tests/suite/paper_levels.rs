@@ -111,7 +111,10 @@ fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one()
     let rate = "rate 2026-10-01 7.8 USD";
     check(&[rate], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 3)]);
     check(&[rate], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 2)]);
-    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 2)]);
+    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 EUR"], &[("2026-10-30", 2)]);
+    // The built-in rate.
+    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 3)]);
+    check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 2)]);
     // What it owes in one currency is taken from what it has in another, but not from what was reported.
     check(&[rate], &["2026-10-29 90000 HKD", "2026-10-29 -2000 USD"], &[("2026-10-30", 2)]);
     check(&[rate, "2026-10-29 80000 HKD"], &["2026-10-29 -50000 HKD"], &[("2026-10-30", 3)]);

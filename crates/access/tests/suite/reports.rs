@@ -53,20 +53,48 @@ fn accounts_are_named_or_numbered_and_days_written_either_way() {
 fn an_amount_without_a_rate_is_refused_and_nothing_of_the_report_is_kept() {
     let fresh = fresh();
     let ann = fresh.create("ann", Terms::default()).account_id;
-    report(&fresh, "currency,day,rate\nUSD,2026-08-11,7.8\n").unwrap();
+    report(&fresh, "currency,day,rate\nEUR,2026-08-11,7.8\n").unwrap();
     let text =
-        "account,day,currency,amount\nann,2026-08-11,USD,5\nann,2026-08-12,HKD,5\nann,2026-08-10,USD,5\n";
+        "account,day,currency,amount\nann,2026-08-11,EUR,5\nann,2026-08-12,HKD,5\nann,2026-08-10,EUR,5\n";
     assert_eq!(
         refused(&fresh, text),
-        "line 4: there is no exchange rate of USD on or before 2026-08-10: tell one first, as with `chandler account \
-         rates USD RATE --day 2026-08-10`"
+        "line 4: there is no exchange rate of EUR on or before 2026-08-10: tell one first, as with `chandler account \
+         rates EUR RATE --day 2026-08-10`"
     );
     assert_eq!(fresh.access.reported_assets(ann, 10).unwrap(), []);
-    report(&fresh, "currency,day,rate\nUSD,2026-08-10,7.75\n").unwrap();
+    report(&fresh, "currency,day,rate\nEUR,2026-08-10,7.75\n").unwrap();
     assert_eq!(report(&fresh, text).unwrap(), (3, 1));
     let rates: Vec<String> =
-        fresh.access.rates(Some("USD"), 10).unwrap().into_iter().map(|one| one.rate).collect();
+        fresh.access.rates(Some("EUR"), 10).unwrap().into_iter().map(|one| one.rate).collect();
     assert_eq!(rates, ["7.80", "7.75"]);
+}
+
+#[test]
+fn built_in_rates_are_listed_behind_the_reported_ones_and_need_no_report() {
+    let fresh = fresh();
+    fresh.create("ann", Terms::default());
+    assert_eq!(report(&fresh, "account,day,currency,amount\nann,2026-08-11,USD,5\n").unwrap(), (1, 1));
+    report(&fresh, "currency,day,rate\nUSD,2026-08-10,7.75\nEUR,2026-08-10,9\n").unwrap();
+    let listed = |currency: Option<&str>, limit: u32| -> Vec<String> {
+        let row = |one: access::RateEntry| {
+            let mark = if one.builtin { " builtin" } else { "" };
+            format!("{} {} {}{mark}", one.currency, one.day, one.rate)
+        };
+        fresh.access.rates(currency, limit).unwrap().into_iter().map(row).collect()
+    };
+    let all = [
+        "CNH 1983-10-17 1.10 builtin",
+        "CNY 1983-10-17 1.10 builtin",
+        "EUR 2026-08-10 9.00",
+        "SGD 1983-10-17 5.80 builtin",
+        "USD 2026-08-10 7.75",
+        "USD 1983-10-17 7.80 builtin",
+    ];
+    assert_eq!(listed(None, 10), all);
+    assert_eq!(listed(None, 4), all[..4]);
+    assert_eq!(listed(Some("USD"), 10), all[4..]);
+    assert_eq!(listed(Some("EUR"), 10), all[2..3]);
+    assert_eq!(listed(Some("JPY"), 10), [""; 0]);
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! The paper account of `chandler demo --serve`: money, a few positions, the orders by which it came to them, and a grid. They are submitted at
 //! instants of the past, in their order, so that everything there is to see of an account is there to be seen.
 
-use access::{Access, Account, AccountId, Actor, Present, Table};
+use access::{Access, Account, AccountId};
 use anyhow::anyhow;
 use history::{Adjust, Anchor, Direction, Query, Select, Sessions};
-use jiff::ToSpan;
 use market::{Date, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Venue};
 use paper::Opening;
 use store::Reader;
 use trading::{
-    Command, GridRuleInput, GridTimeInForce, OrderType, Percent, Quantity, Side, Submit, SubmitGrid, Terms,
+    Command, GridRuleInput, GridTimeInForce, OrderType, Percent, Quantity, Side, SubmitGrid, Terms,
     TimeInForce,
 };
 
@@ -51,10 +50,6 @@ const RESTING_BELOW: i64 = 10;
 const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
 const SUBMITTED_SECONDS: i64 = 15;
 
-/// HKD for one unit, as far back as the demo has minutes.
-const RATES: [(&str, &str); 2] = [("USD", "7.8"), ("CNH", "1.08")];
-const RATE_YEARS: i64 = 2;
-
 /// Gives an account that nobody has traded with its past. Whatever was begun before stays as it is.
 pub(crate) fn prepare(
     surroundings: &Surroundings,
@@ -62,7 +57,6 @@ pub(crate) fn prepare(
     account: AccountId,
 ) -> Result<(), Failure> {
     let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
-    report_rates(surroundings, access)?;
     let mut books = Books::open(surroundings)?;
     if !books.begin(&account, &Opening::default())? {
         return Ok(());
@@ -85,22 +79,6 @@ pub(crate) fn prepare(
     submit(surroundings, &mut books, &account, (&RESTING, terms, &mut reader))
 }
 
-/// Amounts in other currencies can be told in HKD. Rates that an operator has reported stay as they are.
-fn report_rates(surroundings: &Surroundings, access: &Access) -> Result<(), Failure> {
-    let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
-    let today = surroundings.history.venues().of(market::Market::Hk).zone().date(present.market);
-    let day = today.checked_sub(RATE_YEARS.years()).unwrap_or(today);
-    for (currency, rate) in RATES {
-        if access.rates(Some(currency), 1)?.is_empty() {
-            let mut table = Table::new(&["currency", "day", "rate"]);
-            let row = [currency.to_owned(), day.to_string(), rate.to_owned()];
-            table.push(None, row.to_vec()).map_err(anyhow::Error::new)?;
-            access.report_rates(&table, &Actor::Operator, present)?;
-        }
-    }
-    Ok(())
-}
-
 /// Submits an order at its instant. One that is refused, because its security was not traded yet, is left out.
 fn submit(
     surroundings: &Surroundings,
@@ -110,7 +88,7 @@ fn submit(
 ) -> Result<(), Failure> {
     if let Some(at) = instant(surroundings, reader, order)? {
         books.go_to(at);
-        books.offer(account, &Command::Submit(Box::new(Submit { terms, has_attached: false })))?;
+        books.offer(account, &Command::submit(terms))?;
     }
     Ok(())
 }

@@ -75,20 +75,20 @@ fn files_are_taken_whole_or_not_at_all() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let assets = world
-        .write("assets.csv", "account,day,currency,amount\nann,2026-11-12,USD,10000\n2,2026-11-12,HKD,1\n");
+        .write("assets.csv", "account,day,currency,amount\nann,2026-11-12,EUR,10000\n2,2026-11-12,HKD,1\n");
     let assets = assets.to_str().unwrap();
     let (code, stderr) = world.fails(&["account", "reported-assets", "--file", assets]);
     assert_eq!((code, stderr.lines().count()), (1, 1), "{stderr}");
-    assert!(stderr.contains("line 2") && stderr.contains("chandler account rates USD RATE"), "{stderr}");
+    assert!(stderr.contains("line 2") && stderr.contains("chandler account rates EUR RATE"), "{stderr}");
     assert_eq!(world.json(&["account", "reported-assets", "bob", "--list"]), json!([]));
-    assert_eq!(world.ok(&["account", "rates", "usd", "8", "--day", "2026-11-02"]), "1 exchange rate taken\n");
+    assert_eq!(world.ok(&["account", "rates", "eur", "8", "--day", "2026-11-02"]), "1 exchange rate taken\n");
     assert_eq!(
         world.ok(&["account", "reported-assets", "--file", assets]),
         "2 amounts taken, for 2 accounts\n"
     );
     assert_eq!(
         world.json(&["account", "reported-assets", "ann", "--list"]),
-        json!([{"day": "2026-11-12", "currency": "USD", "amount": "10000.00"}])
+        json!([{"day": "2026-11-12", "currency": "EUR", "amount": "10000.00"}])
     );
     assert_eq!(world.json(&["quota", "ann"])["level"]["number"], 3);
     let orders = world

@@ -56,6 +56,21 @@ fn an_account_begins_with_the_cash_it_is_given() {
     assert_eq!(amounts, ["100000.00", "1000000.00"]);
 }
 
+/// No rate was reported: HKD 1,000,000 and USD 100,000 at 7.8, and CNH at 1.1.
+#[test]
+fn the_assets_of_a_new_account_are_shown_at_built_in_rates() {
+    let world = world();
+    world.ok(&["account", "create", "ann"]);
+    for (currency, total) in [("HKD", "1780000.00"), ("USD", "228205.13"), ("CNH", "1618181.82")] {
+        let assets = world.json(&[&["assets", "--currency", currency][..], &CLOCK].concat());
+        let row = &assets["list"][0];
+        assert_eq!((&row["currency"], &row["net_assets"]), (&json!(currency), &json!(total)));
+    }
+    let listed = world.json(&["account", "rates", "USD", "--list"]);
+    assert_eq!(listed, json!([{"currency": "USD", "day": "1983-10-17", "rate": "7.80", "builtin": true}]));
+    assert!(world.ok(&["account", "rates", "--list"]).contains("built-in"));
+}
+
 #[test]
 fn money_and_positions_are_entered_and_audited() {
     let world = world();
@@ -211,7 +226,11 @@ fn mistakes_are_told_in_a_line() {
         (&["account", "withdraw", "ann", "5"], 2, "CURRENCY"),
         (&["account", "withdraw", "ann", "JP"], 2, "not a package"),
         (&["account", "exchange", "ann", "5", "USD", "USD"], 1, "the same"),
-        (&["account", "exchange", "ann", "5", "USD", "HKD"], 1, "no rate for USD"),
+        (
+            &["account", "exchange", "ann", "5", "USD", "EUR"],
+            1,
+            "no rate for EUR: report one with `chandler account rates EUR RATE --day",
+        ),
         (&["account", "position", "ann", "700.HK", "some", "1"], 2, "quantity"),
         (&["account", "position", "ann", "7.HK", "1", "1"], 1, "not tradable"),
         (&["account", "set", "ann"], 2, "nothing to set"),
@@ -244,7 +263,7 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
         (&["deposit", "ann", "NaN", "HKD"], 2, "is not a decimal"),
         (&["deposit", "ann", "1e3", "HKD"], 2, "is not a decimal"),
         (&["deposit", "ann", &forty, "HKD"], 2, "is too large"),
-        (&["exchange", "ann", "1", "HKD", "CNH"], 1, "no rate for CNH"),
+        (&["exchange", "ann", "1", "HKD", "EUR"], 1, "no rate for EUR"),
         (&["exchange", "ann", "450000", "HKD", "USD"], 1, "insufficient funds"),
         (&["adjust", "ann", "0", "HKD"], 1, "above 0"),
         (&["adjust", "ann", "1", "HKD", "--note", &long], 1, "note must have at most 256 characters"),

@@ -417,7 +417,7 @@ fn mistakes_are_told_in_a_line() {
         (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
         (&["order", "list", "--start", "soon"], 2, "not a time"),
         (&["assets", "--currency", "dollar"], 2, "three letters"),
-        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE --day 2026-03-18`"),
+        (&["assets", "--currency", "EUR"], 1, "chandler account rates EUR RATE --day 2026-03-18`"),
     ] {
         let (found, stderr) = world.fails(&at(BEFORE, arguments));
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");

@@ -98,9 +98,24 @@ fn a_dividend_and_a_split_of_one_morning_count_once() {
 }
 
 #[test]
-fn what_cannot_be_valued_is_named_and_left_out() {
+fn a_new_account_is_valued_at_the_built_in_rates() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.bare_account("bob"), house.service());
     let equity = curve(&service, id, replay("40:00"), 10);
-    assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some("no rate for USD")));
+    // A million, and USD 100,000 at 7.8.
+    assert_eq!(told(&equity), ["2026-03-19* 1780000.00 = 1780000.00 + 0.00"]);
+    assert_eq!(equity.missing, None);
+}
+
+#[test]
+fn what_cannot_be_valued_is_named_and_left_out() {
+    let house = House::new(&TWO_DAYS);
+    house.import_file("euro.csv", "symbol,name_en,currency,lot_size,board\n800.HK,Euro,EUR,100,HKEquity\n");
+    let (id, service) = (house.account("bob"), house.service());
+    let (symbol, cost) = ("800.HK".parse().unwrap(), market::Price::parse("10").unwrap());
+    let enter = trading::Command::EnterPosition { symbol, quantity: trading::Quantity::whole(100), cost };
+    service.command(id, replay("10:00"), &enter).unwrap();
+    let equity = curve(&service, id, replay("40:00"), 10);
+    let missing = "no rate for EUR: report one with `chandler account rates EUR RATE --day 2026-03-19`";
+    assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some(missing)));
 }

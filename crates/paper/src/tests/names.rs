@@ -1,8 +1,8 @@
 use std::sync::Barrier;
 
-use trading::{Command, Side};
+use trading::{Changes, Command, Quantity, Side, Terms, parse_price};
 
-use super::house::{House, MACHINE, limit, replay};
+use super::house::{House, MACHINE, Service, limit, replay};
 use crate::Moment;
 
 const CANDLES: [&str; 1] = ["10:00 305 305 300 305 50000"];
@@ -22,6 +22,69 @@ fn a_request_with_a_name_is_done_once() {
     let new = service.named(id, later, &command, "one").unwrap();
     assert!(!new.is_repeated && new.order != first.order);
     assert_eq!(service.read(id, replay("10:01"), |reading| reading.account.orders().len()), 2);
+}
+
+#[test]
+fn a_name_that_was_used_for_other_terms_is_refused() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let submit = |service: &Service, terms: Terms, clock: &str| {
+        service.named(id, replay(clock), &Command::submit(terms), "one").map(|done| done.order.unwrap())
+    };
+    let first = submit(&service, limit(Side::Buy, 200, "300.00"), "10:00:15").unwrap();
+    let refused =
+        format!("client_request_id \"one\" was used for order {first}, which has other terms: use a new one");
+    let elsewhere = house.service();
+    let remarked = Terms { remark: "x".to_owned(), ..limit(Side::Buy, 200, "300.00") };
+    let others = [
+        limit(Side::Buy, 200, "301.00"),
+        limit(Side::Buy, 300, "300.00"),
+        limit(Side::Sell, 200, "300.00"),
+        remarked,
+    ];
+    for terms in others {
+        for service in [&service, &elsewhere] {
+            let error = submit(service, terms.clone(), "10:00:16").unwrap_err();
+            assert_eq!(error.to_string(), refused);
+        }
+    }
+    // The same terms, written otherwise, with a field that has no use in Hong Kong.
+    let outside_rth = Some(trading::OutsideRth::AnyTime);
+    let same = Terms { outside_rth, ..limit(Side::Buy, 200, "300") };
+    assert_eq!(submit(&elsewhere, same, "10:00:17").unwrap(), first);
+    // The submitted terms count, not those of a later replacement.
+    let changes = Box::new(Changes {
+        quantity: Quantity::whole(300),
+        price: Some(parse_price("299.00").unwrap()),
+        ..Changes::default()
+    });
+    service.command(id, replay("10:00:18"), &Command::Replace { id: first, changes }).unwrap();
+    assert_eq!(submit(&elsewhere, limit(Side::Buy, 200, "300.00"), "10:00:19").unwrap(), first);
+    for (quantity, price) in [(300, "300.00"), (300, "299.00")] {
+        let error = submit(&elsewhere, limit(Side::Buy, quantity, price), "10:00:19").unwrap_err();
+        assert_eq!(error.to_string(), refused);
+    }
+    // Neither was a new order.
+    assert_eq!(service.read(id, replay("10:01"), |reading| reading.account.orders().len()), 1);
+    assert!(
+        !service
+            .named(id, replay("10:02"), &Command::submit(limit(Side::Buy, 300, "300.00")), "two")
+            .unwrap()
+            .is_repeated
+    );
+}
+
+/// A rejected order has a number, too.
+#[test]
+fn a_name_of_a_rejected_order_is_kept_for_its_terms() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let large = Command::submit(limit(Side::Buy, 200_000, "300.00"));
+    let first = service.named(id, replay("10:00:15"), &large, "one").unwrap();
+    assert!(service.seen(id, replay("10:00:15"), first.order.unwrap()).starts_with("RejectedStatus"));
+    assert_eq!(service.named(id, replay("10:00:16"), &large, "one").unwrap().order, first.order);
+    let smaller = Command::submit(limit(Side::Buy, 100, "300.00"));
+    assert!(service.named(id, replay("10:00:16"), &smaller, "one").is_err());
 }
 
 #[test]

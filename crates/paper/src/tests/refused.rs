@@ -60,25 +60,28 @@ fn an_import_that_changes_a_security_counts_from_the_next_command_on() {
 fn a_rate_that_another_process_reports_counts_from_the_next_command_on() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
-    let exchange = Command::Exchange { from: Currency::HKD, amount: Money::whole(800), to: Currency::USD };
+    let euro: Currency = "EUR".parse().unwrap();
+    let exchange = Command::Exchange { from: Currency::HKD, amount: Money::whole(800), to: euro };
     let accounts = house.accounts();
     let report = |rate: i64| {
-        let (currency, day) = ("USD".to_owned(), "2026-01-02".parse().unwrap());
+        let (currency, day) = ("EUR".to_owned(), "2026-01-02".parse().unwrap());
         let row = store::RateRow { currency, day, rate: rate * 100_000_000 };
         let note = store::AuditNote { at: MACHINE, actor: "operator", reason: "a test" };
         accounts.put_rates(&[row], &note).unwrap();
     };
-    let dollars = || {
+    let euros = || {
         service.command(id, replay("10:00"), &exchange).map(|_| {
-            service
-                .read(id, replay("10:00"), |reading| reading.account.cash(Currency::USD).text().to_string())
+            service.read(id, replay("10:00"), |reading| reading.account.cash(euro).text().to_string())
         })
     };
     service.command(id, replay("10:00"), &withdraw(1)).unwrap();
-    assert_eq!(dollars().unwrap_err().to_string(), "no rate for USD");
+    assert_eq!(
+        euros().unwrap_err().to_string(),
+        "no rate for EUR: report one with `chandler account rates EUR RATE --day 2026-03-18`"
+    );
     for (rate, held) in [(8, "100.00"), (4, "300.00")] {
         report(rate);
-        assert_eq!(dollars().unwrap(), held);
+        assert_eq!(euros().unwrap(), held);
     }
 }
 

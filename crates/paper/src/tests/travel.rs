@@ -68,6 +68,36 @@ fn a_reset_leaves_what_the_account_was_given_before_it_began() {
 }
 
 #[test]
+fn no_order_number_is_given_out_twice_after_a_rewind_or_a_reset() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let submit = |service: &Service, clock: &str| {
+        service.submit(id, replay(clock), limit(Side::Buy, 100, "300.00")).number()
+    };
+    assert_eq!(["10:00:15", "10:00:20", "10:00:25"].map(|clock| submit(&service, clock)), [1, 2, 3]);
+    let elsewhere = house.service();
+    service.paper.rewind(id, at("10:00:20"), &travel("one")).unwrap();
+    // The first two are still there, and are found by their numbers; so is what comes behind the gap.
+    assert_eq!(submit(&elsewhere, "10:00:21"), 4);
+    assert_eq!(submit(&service, "10:00:22"), 5);
+    let found = |number: u64| {
+        let order = OrderId::of(id.0.unsigned_abs(), number);
+        service.read(id, replay("10:00:22"), |reading| {
+            reading.account.order(order).map(|found| found.id.number())
+        })
+    };
+    assert_eq!([1, 2, 3, 4, 5, 6].map(found), [Some(1), Some(2), None, Some(4), Some(5), None]);
+    let cancel = Command::Cancel { id: OrderId::of(id.0.unsigned_abs(), 4) };
+    service.command(id, replay("10:00:23"), &cancel).unwrap();
+    service.paper.reset(id, &travel("two")).unwrap();
+    assert_eq!(submit(&elsewhere, "10:00:15"), 6);
+    service.paper.reset(id, &travel("three")).unwrap();
+    service.paper.reset(id, &travel("four")).unwrap();
+    // A process that starts now knows as much.
+    assert_eq!(submit(&house.service(), "10:00:15"), 7);
+}
+
+#[test]
 fn a_rewind_to_before_all_time_leaves_what_a_reset_does() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());

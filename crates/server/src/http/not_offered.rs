@@ -24,9 +24,6 @@ enum Kind {
     Other,
 }
 
-/// Added to the refusal of anything about a trading account.
-const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
-
 impl MissingFeature {
     /// Whether it would be about the account that asks.
     pub(super) fn is_trading(&self) -> bool {
@@ -295,9 +292,8 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 /// Only authenticated callers get this refusal: others learn nothing about the server, and a program that tests its login with
 /// such a path learns whether it works.
 pub(super) fn refusal(feature: &MissingFeature, _: &Admitted) -> Problem {
-    let refusal = Problem::from(Refusal::NotOffered(feature.what));
     match feature.kind {
-        Kind::Trading => refusal.because(NO_TRADING),
-        Kind::Other => refusal,
+        Kind::Trading => Problem::not_offered(feature.what),
+        Kind::Other => Refusal::NotOffered(feature.what).into(),
     }
 }

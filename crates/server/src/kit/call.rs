@@ -15,6 +15,7 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::ListenerKind;
 use super::terms::ProofTerms;
+use super::whole_numbers::without_zero_fractions;
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
 
@@ -75,10 +76,11 @@ impl Call<'_> {
         if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(serde::de::Error::custom("a list is no object with fields"));
         }
-        if !self.body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
-            return serde_json::from_slice(self.body);
+        let body = without_zero_fractions(self.body);
+        if !body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
+            return serde_json::from_slice(&body);
         }
-        let mut fields: Map<String, Value> = serde_json::from_slice(self.body)?;
+        let mut fields: Map<String, Value> = serde_json::from_slice(&body)?;
         counter::fields(&mut fields).map_err(serde::de::Error::custom)?;
         serde_json::from_value(Value::Object(fields))
     }

@@ -10,6 +10,8 @@ pub(crate) const NOT_AUTHORISED: u64 = 403_008;
 pub(crate) const SCOPE_MISSING: u64 = 403_008;
 pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
+/// A change was sent to the database, and its answer was lost.
+pub(crate) const OUTCOME_UNKNOWN: u64 = 503_001;
 /// A parameter of a trading request is wrong, or the account cannot do what it asks.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;
 /// A number of a grid's rule that stands for one of a few words is missing, or is none of them.
@@ -21,7 +23,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 30] = [
+pub(crate) const CODES: [(u16, u64, &str); 31] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (
@@ -80,13 +82,19 @@ pub(crate) const CODES: [(u16, u64, &str); 30] = [
     (
         501,
         code::SERVER,
-        "a command or a path of the SDKs that is not offered, or something that this server was not set up for; the message says \
+        "a command, a path or a field of the SDKs that is not offered, or something that this server was not set up for; the message says \
          what. The paths that are not offered are not listed here",
     ),
     (
         503,
         code::SERVER,
         "the database is away: what this server knows is still answered, and nothing new is charged or changed; wait as retry-after says",
+    ),
+    (
+        503,
+        OUTCOME_UNKNOWN,
+        "the database did not confirm a change, which may or may not have been made: repeat an order with the same client_request_id, and \
+         look before you repeat anything else",
     ),
     (507, 507, "the disk of the store is full"),
 ];

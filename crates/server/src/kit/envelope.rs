@@ -1,5 +1,6 @@
 //! The JSON envelope of answers over HTTP (code, message, data), refusals, and the trace id in the header.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use access::{AccessError, Denial, NotOperator};
 use bytes::Bytes;
+use history::HistoryError;
 use http_body_util::Full;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -16,15 +18,25 @@ use hyper::{Response, StatusCode};
 use paper::PaperError;
 use schemars::JsonSchema;
 use serde::Serialize;
+use store::StoreError;
 
 use super::call::Answer;
 use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
+/// Added to the refusal of anything that an account to trade with has elsewhere.
+const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// For the log.
+const PAPER_FAILED: &str = "cannot ask a paper account";
+const ACCESS_FAILED: &str = "cannot check an account";
+
+const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been made: repeat an order with the \
+    same client_request_id, which makes it once, and look before you repeat anything else";
 
 /// The envelope of a successful answer.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,6 +99,11 @@ impl Problem {
     /// Appends a reason to the message.
     pub(crate) fn because(self, why: &str) -> Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
+    }
+
+    /// Something that the SDKs can request and a paper account does not have.
+    pub(crate) fn not_offered(what: &'static str) -> Problem {
+        Problem::from(Refusal::NotOffered(what)).because(NO_TRADING)
     }
 
     pub(crate) fn not_found() -> Problem {
@@ -232,11 +249,34 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
+            PaperError::Store(error) => Problem::from_store(&error, PAPER_FAILED),
+            PaperError::History(HistoryError::Store(error)) => Problem::from_store(&error, PAPER_FAILED),
+            PaperError::Commit(error) => Problem::from_store(&error, PAPER_FAILED),
+            // The thread that wrote the change has ended in the middle.
+            error @ PaperError::Lost => Problem::outcome_unknown(&error, PAPER_FAILED),
             error => {
-                tracing::error!(%error, "cannot ask a paper account");
+                tracing::error!(%error, "{PAPER_FAILED}");
                 Problem::internal()
             }
         }
+    }
+
+    /// Why something could not be read or changed; `what` is for the log.
+    pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
+        match error {
+            StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
+            error if error.is_away() => Refusal::of_store(error, what).into(),
+            error => {
+                tracing::error!(%error, "{what}");
+                Problem::internal()
+            }
+        }
+    }
+
+    /// A change may or may not have been made. Only its client can find out which.
+    fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
+        tracing::error!(%error, "{what}");
+        Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
     }
 
     pub(crate) fn not_acceptable(text: &str) -> Problem {
@@ -287,10 +327,18 @@ impl Problem {
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
+        match error {
+            AccessError::Store(error) => Problem::from_store(&error, ACCESS_FAILED),
+            error => Problem::unchecked(error),
+        }
+    }
+
+    /// The caller could not be checked, so nothing of the request was done.
+    fn unchecked(error: AccessError) -> Problem {
         if error.is_away() {
             return Refusal::of_access(&error).into();
         }
-        tracing::error!(%error, "cannot check an account");
+        tracing::error!(%error, "{ACCESS_FAILED}");
         Problem::internal()
     }
 
@@ -333,7 +381,7 @@ impl From<Denial> for Problem {
             Denial::SignatureInvalid(_) => Problem::new(403, code::SIGNATURE_INVALID, text),
             Denial::ScopeMissing => Problem::new(403, code::SCOPE_MISSING, text),
             Denial::KeyUnknown => Problem::new(403, code::KEY_UNKNOWN, text),
-            Denial::Failed(error) => Problem::from_access(error),
+            Denial::Failed(error) => Problem::unchecked(error),
         }
     }
 }
@@ -354,7 +402,7 @@ impl From<WrongRegion> for Problem {
     fn from(foreign: WrongRegion) -> Problem {
         match foreign {
             WrongRegion::Elsewhere { .. } => Problem::new(401, code::TOKEN_INVALID, foreign.to_string()),
-            WrongRegion::Unknown(error) => Problem::from_access(error),
+            WrongRegion::Unknown(error) => Problem::unchecked(error),
         }
     }
 }
@@ -453,6 +501,30 @@ mod tests {
         let waits = [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001].map(Duration::from_nanos);
         assert_eq!(waits.map(seconds_up), [0, 1, 1, 1, 2]);
         assert_eq!(seconds_up(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_change_that_may_have_been_made_is_not_an_internal_error() {
+        let lost = || StoreError::Unknown {
+            what: "write to a journal",
+            place: store::Place::from(std::path::Path::new("/accounts")),
+            source: "the connection was closed".into(),
+        };
+        let problems = [
+            Problem::from_paper(PaperError::Commit(lost().into())),
+            Problem::from_paper(PaperError::Store(lost())),
+            Problem::from_paper(PaperError::Lost),
+            Problem::from_access(AccessError::Store(lost())),
+            Problem::from_store(&lost(), "write a topic"),
+        ];
+        for Problem { status, code, text, .. } in problems {
+            assert_eq!((status, code), (503, 503_001));
+            assert!(text.contains("may or may not have been made"), "{text}");
+            assert!(text.contains("same client_request_id"), "{text}");
+        }
+        // What could not be noted about a signature says nothing of the request, which was not carried out.
+        let unchecked = Problem::from(Denial::Failed(AccessError::Store(lost())));
+        assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod terms;
 pub(crate) mod trader;
 mod upload_problems;
 pub(crate) mod visible;
+pub(crate) mod whole_numbers;
 
 pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;

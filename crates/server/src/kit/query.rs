@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use market::{Symbol, Timestamp};
-use trading::{GridId, OrderId};
+use trading::{Currency, GridId, OrderId};
 
 use super::envelope::Problem;
 
@@ -14,6 +14,8 @@ const TEXT_MAX: usize = 256;
 const ECHO_CHARS_MAX: usize = 40;
 /// Past the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
+
+const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
 
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -62,6 +64,17 @@ impl Query {
 
     pub(crate) fn symbols(&self) -> Result<Vec<Symbol>, Problem> {
         self.words("symbol")
+    }
+
+    /// The currency of a question about an account.
+    pub(crate) fn currency(&self) -> Result<Option<Currency>, Problem> {
+        let asked: Option<Currency> = self.word("currency")?;
+        match asked {
+            Some(other) if !CURRENCIES.contains(&other) => {
+                Err(Problem::trade_parameter("currency is one of HKD, USD and CNH"))
+            }
+            asked => Ok(asked),
+        }
     }
 
     /// An order by its id. What is no id of ours is one that nobody has.

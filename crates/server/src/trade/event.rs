@@ -43,6 +43,10 @@ struct OrderChanged<'a> {
     last_share: String,
     last_price: String,
     remark: &'a str,
+    /// As `submitted_quantity`, by the name that older clients read.
+    quantity: String,
+    /// As `submitted_price`.
+    price: String,
 }
 
 /// Numbers are numbers and all else is text: an SDK drops an event that has it otherwise.
@@ -70,14 +74,17 @@ pub(super) fn order_notification(account: AccountId, push: &OrderPush, stock_nam
     let price = |price: Option<market::Price>| price.map(|price| exact_price(price, push.decimals));
     let text =
         |plain: Option<Plain>, none: &str| plain.map_or_else(|| none.to_owned(), |plain| plain.to_string());
+    // An empty one would lose the event.
+    let submitted_price = text(price(push.submitted_price), "0");
     let data = OrderChanged {
+        quantity: push.submitted_quantity.to_string(),
+        price: submitted_price.clone(),
         side: push.side.as_str(),
         stock_name,
         submitted_quantity: push.submitted_quantity.to_string(),
         symbol: push.symbol.as_str(),
         order_type: push.order_type.as_str(),
-        // An empty one would lose the event.
-        submitted_price: text(price(push.submitted_price), "0"),
+        submitted_price,
         executed_quantity: push.executed_quantity.to_string(),
         executed_price: text(push.executed_price, "0"),
         order_id: push.order_id.to_string(),

@@ -58,6 +58,21 @@ fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), Str
     }
 }
 
+/// To JSON Schema 1000.0 is an integer. Answers must not have it: SDKs do not read it as one.
+fn with_integers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.to_string().strip_suffix(".0").map(str::parse::<i64>) {
+            Some(Ok(whole)) => whole.into(),
+            _ => Value::Number(number),
+        },
+        Value::Array(values) => values.into_iter().map(with_integers).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, with_integers(value))).collect()
+        }
+        other => other,
+    }
+}
+
 /// The body of a request. The mirrors are not looked at: they take fields in several spellings, as SDKs write them.
 fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), String> {
     let Some(operation) = operation(method, path) else { return Ok(()) };
@@ -71,7 +86,7 @@ fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), Str
     let kind = kind.trim().to_ascii_lowercase();
     let schema = forms.get(&kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
     let value: Value = match kind.as_str() {
-        "application/json" => serde_json::from_str(body).map_err(|error| error.to_string())?,
+        "application/json" => with_integers(serde_json::from_str(body).map_err(|error| error.to_string())?),
         "application/x-www-form-urlencoded" => {
             let fields = form_urlencoded::parse(body.as_bytes()).filter(|(_, value)| !value.is_empty());
             fields.map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()

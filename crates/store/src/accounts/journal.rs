@@ -97,6 +97,8 @@ pub struct Rewind<'a> {
     pub after: JournalHead,
     /// The last entry that stays.
     pub keep: u64,
+    /// The highest number that the journal has given to anything. What is added later gets higher ones.
+    pub numbers_used: u64,
     pub to: Timestamp,
     /// What the part that is cut will be called.
     pub name: &'a str,
@@ -112,6 +114,11 @@ pub enum RewindOutcome {
     Stale,
     /// A part that was cut before has this name.
     NameTaken,
+}
+
+/// The counter that has the numbers used by an account's journal.
+pub(crate) fn numbers_counter(id: AccountId) -> String {
+    format!("numbers.{}", id.0)
 }
 
 /// As many rows as there are in the table.
@@ -205,6 +212,13 @@ impl Accounts {
         last_entry(&self.read(), id, |of_entry| of_entry <= at)
     }
 
+    /// The highest number that may have been given to anything in a part of a journal that was cut, or lost when a backup was restored. To be
+    /// read after the head: a change of it changes the head.
+    pub fn numbers_used(&self, id: AccountId) -> Result<u64, StoreError> {
+        let found = self.read().first(sql::NUMBERS_USED, [numbers_counter(id)], |row| natural(row, 0))?;
+        Ok(found.unwrap_or(0))
+    }
+
     /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders none to another
     /// journal. One without entries only moves the horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
@@ -272,7 +286,7 @@ impl Accounts {
 
     /// Takes the entries after a number away and keeps them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
-        let Rewind { account, after, keep, to, name, event, note } = rewind;
+        let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
         self.change_of(*account, |db| {
             if head(db, *account)? != Some(*after) {
@@ -285,6 +299,7 @@ impl Accounts {
             db.run(sql::ADD_CUT_ENTRIES, (name, account.0, signed(*keep)))?;
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
+            db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
             // A request that is repeated now is a new one: what it did has not happened.
             db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
             let now = JournalHead {

@@ -50,6 +50,11 @@ statements! {
 
     FORGET_REQUESTS_OF: "forget the requests of an account", "delete from journal_request where account_id = $1";
 
+    NUMBERS_USED: "read the numbers that were given out", "select next from counter where name = $1";
+    RAISE_NUMBERS_USED: "note the numbers that were given out",
+        "insert into counter (name, next) values ($1, $2) on conflict (name) do update \
+         set next = case when excluded.next > counter.next then excluded.next else counter.next end";
+
     HAS_CUT: "look for a cut", "select exists (select 1 from sealed_journal_cut where account_id = $1 and name = $2)";
     ADD_CUT: "note a cut",
         "insert into journal_cut (account_id, name, rewound_to, horizon, cut_at) values ($1, $2, $3, $4, $5)";

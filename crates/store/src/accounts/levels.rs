@@ -3,7 +3,7 @@
 //! reported order is a number in a report: the tables `asset`, `order_count` and `completed_order` hold reports. What paper accounts
 //! contribute is in `tallies.rs`.
 
-use market::{Date, Timestamp};
+use market::{Date, Timestamp, builtin_rate};
 
 use super::changes::count_change;
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql};
@@ -60,7 +60,7 @@ pub enum OrderReport {
     Order(String),
 }
 
-/// A part of what an account was worth, with the rate of its day.
+/// A part of what an account was worth, with the rate of its day: reported or built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedHolding {
     pub day: Date,
@@ -71,12 +71,9 @@ pub struct ReportedHolding {
 
 impl ReportedHolding {
     pub(super) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
-        Ok(ReportedHolding {
-            day: date(row, 0)?,
-            currency: row.get(1)?,
-            amount: row.get(2)?,
-            rate: row.get(3)?,
-        })
+        let (day, currency): (Date, String) = (date(row, 0)?, row.get(1)?);
+        let rate = row.get::<Option<i64>>(3)?.or_else(|| builtin_rate(&currency, day));
+        Ok(ReportedHolding { day, currency, amount: row.get(2)?, rate })
     }
 }
 
@@ -281,6 +278,9 @@ fn recorded_level(db: &Db, id: AccountId) -> Result<Option<RecordedLevel>, Store
 }
 
 fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
+    if builtin_rate(&row.currency, row.day).is_some() {
+        return Ok(true);
+    }
     db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| row.get(0))
 }
 

@@ -17,8 +17,11 @@ statements! {
 
     ASSETS_AS_OF: "read what an account had on paper",
         "select a.day, a.currency, a.amount, \
-            (select r.rate from sealed_exchange_rate r where r.currency = a.currency and r.day <= a.day \
-             order by r.day desc limit 1) \
+            coalesce( \
+                (select r.rate from sealed_exchange_rate r where r.currency = a.currency and r.day <= a.day \
+                 order by r.day desc limit 1), \
+                (select r.rate from sealed_exchange_rate r where a.currency = 'CNH' and r.currency = 'CNY' \
+                 and r.day <= a.day order by r.day desc limit 1)) \
          from sealed_paper_asset a where a.account_id = $1 \
             and a.day = (select max(b.day) from sealed_paper_asset b where b.account_id = $1 and b.day <= $2) \
          order by a.currency";

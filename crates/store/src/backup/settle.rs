@@ -6,7 +6,7 @@ use std::path::Path;
 use market::Timestamp;
 
 use crate::StoreError;
-use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, write_audit};
+use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, numbers_counter, write_audit};
 use crate::candles::sql;
 use crate::count::{signed, small};
 use crate::engine::statements::{Sql, statements};
@@ -27,6 +27,7 @@ statements! {
     END_CODES: "end the codes", "delete from authorization_code";
     END_TOKENS: "end the logins", "delete from oauth_token";
     END_REPLACED: "end the replaced tokens", "delete from replaced_token";
+    RAW_HEADS: "read how far the journals are", "select account_id, revision, last_number from journal_head";
     RAW_REVISION: "read the revisions of the journals", "select coalesce(max(revision), 0) from journal_head";
     RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision % 4294967296 + $1";
 }
@@ -56,6 +57,21 @@ pub(super) struct Before {
     accounts: Vec<Standing>,
     /// The highest revision of a journal.
     revision: i64,
+    heads: Vec<Head>,
+}
+
+/// How far a journal was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    account: AccountId,
+    revision: i64,
+    last_number: i64,
+}
+
+impl Head {
+    fn read(row: &Row<'_>) -> Result<Head, Fault> {
+        Ok(Head { account: AccountId(row.get(0)?), revision: row.get(1)?, last_number: row.get(2)? })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -151,12 +167,32 @@ pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
     Ok(db.all(sql::RAW_COUNTERS, [], |row| Ok(read(row)))?.into_iter().flatten().collect())
 }
 
+fn heads(db: &Db) -> Result<Vec<Head>, StoreError> {
+    Ok(db.all(RAW_HEADS, [], |row| Ok(Head::read(row).ok()))?.into_iter().flatten().collect())
+}
+
 impl Before {
+    /// The counters of numbers that journals have given out, of those that are not restored as they were. Each number took an entry, so there
+    /// are at most as many new ones as entries.
+    fn numbers_used(&self, restored: &[Head]) -> Vec<(String, i64)> {
+        let known: HashMap<&str, i64> =
+            self.counters.iter().map(|(name, next)| (name.as_str(), *next)).collect();
+        let restored: HashMap<AccountId, &Head> = restored.iter().map(|head| (head.account, head)).collect();
+        let lost = self.heads.iter().filter(|head| restored.get(&head.account) != Some(head));
+        lost.map(|head| {
+            let name = numbers_counter(head.account);
+            let used = known.get(name.as_str()).copied().unwrap_or(0).saturating_add(head.last_number);
+            (name, used)
+        })
+        .collect()
+    }
+
     fn read(db: &Db) -> Result<Before, StoreError> {
         let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
         let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
         let revision = db.one(RAW_REVISION, [], |row| Ok(row.get(0).unwrap_or(VERSIONS_UNKNOWN)))?;
-        let mut before = Before { counters: counters(db)?, accounts, revision };
+        let heads = heads(db)?;
+        let mut before = Before { counters: counters(db)?, accounts, revision, heads };
         // The counter may be lost, and the accounts that it has numbered be there.
         if !before.has_counter("account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
@@ -181,7 +217,8 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     for end in [END_BROWSERS, END_LINKS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
         db.run(end, [])?;
     }
-    for (name, next) in highest(counters(db)?, &before.counters) {
+    let numbers_used = before.numbers_used(&heads(db)?);
+    for (name, next) in highest(highest(counters(db)?, &before.counters), &numbers_used) {
         let next = if name == "version" { before.version_after(next) } else { next };
         db.run(SET_COUNTER, (name, next))?;
     }

@@ -410,12 +410,16 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
         holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
     };
     assert_eq!(as_of("2025-11-03"), []);
+    // Before the first report the built-in rate holds.
+    let early = [asset("2025-11-02", "USD", 4)];
+    assert_eq!(accounts.put_reported_assets(&early, "HKD", &note(NOW)).unwrap(), AssetReportOutcome::Done);
+    assert_eq!(as_of("2025-11-03"), [("USD".to_owned(), 4, Some(780_000_000))]);
     let fourth = [("HKD".to_owned(), 6, None), ("USD".to_owned(), 5, Some(7))];
     assert_eq!((as_of("2025-11-04"), as_of("2025-11-05")), (fourth.to_vec(), fourth.to_vec()));
     assert_eq!(as_of("2025-12-31"), [("USD".to_owned(), 9, Some(8))]);
     // A report with one amount that cannot be converted leaves nothing, neither rows nor a version.
     let version = accounts.version().unwrap();
-    let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "USD", 1)];
+    let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "EUR", 1)];
     assert_eq!(
         accounts.put_reported_assets(&unrated, "HKD", &note(NOW)).unwrap(),
         AssetReportOutcome::Unrated(1)

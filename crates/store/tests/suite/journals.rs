@@ -253,12 +253,13 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     let head = added(write(&accounts, ann, None, &[(0, "a"), (5, "b"), (9, "c")]));
     assert!(accounts.keep_journal_snapshot(ann, &head, "v1", b"state").unwrap());
     let (name, event, note) = ("before lunch", "paper.rewound", note(NOW));
-    let rewind = Rewind { account: ann, after: head, keep: 1, to: at(3), name, event, note };
+    let rewind = Rewind { account: ann, after: head, keep: 1, numbers_used: 7, to: at(3), name, event, note };
     let stale = Rewind { after: JournalHead { revision: 9, ..head }, ..rewind };
     assert_eq!(accounts.rewind_journal(&stale).unwrap(), RewindOutcome::Stale);
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
     assert_eq!(now, JournalHead { revision: 1 << 32, last_number: 1, horizon: at(3), wake: Some(at(3)) });
     assert!(!now.follows(&head), "entries were taken away");
+    assert_eq!(accounts.numbers_used(ann).unwrap(), 7);
     assert_eq!(texts(&accounts, ann), "1 a");
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
     // Whoever comes with a state of what was cut is too late, also when the journal is as long again.
@@ -277,6 +278,13 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     assert_eq!(texts(&accounts, ann), "1 a, 2 d");
     let again = Rewind { after: now, ..rewind };
     assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
+    // Numbers that were given out stay so, whatever is cut.
+    for (name, numbers_used, highest) in [("two", 3, 7), ("three", 12, 12)] {
+        let after = accounts.journal_head(ann).unwrap().unwrap();
+        let lower = Rewind { after, name, numbers_used, ..rewind };
+        assert!(matches!(accounts.rewind_journal(&lower).unwrap(), RewindOutcome::Done(_)));
+        assert_eq!(accounts.numbers_used(ann).unwrap(), highest);
+    }
     let told = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
     assert_eq!(told[0].event, "paper.rewound");
 }

@@ -47,6 +47,28 @@ fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
 }
 
 #[test]
+fn numbers_that_a_journal_gave_out_since_the_backup_stay_used() {
+    let (fresh, accounts, ann) = with_account();
+    let bob = add(&accounts, "bob").unwrap();
+    let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a"), (0, "b")]));
+    journals::added(journals::write(&accounts, bob, None, &[(0, "x")]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
+    backup(dir, &to).unwrap();
+    let cyd = add(&accounts, "cyd").unwrap();
+    journals::added(journals::write(&accounts, ann, Some(head), &[(1, "c")]));
+    journals::added(journals::write(&accounts, cyd, None, &[(0, "y"), (1, "z")]));
+    put_back(&to, dir);
+    // Each number took an entry. Bob's journal is as it was, and Cyd's is gone.
+    let used = || [ann, bob, cyd].map(|id| accounts.numbers_used(id).unwrap());
+    assert_eq!(used(), [3, 0, 2]);
+    let head = accounts.journal_head(ann).unwrap();
+    journals::added(journals::write(&accounts, ann, head, &[(1, "d"), (2, "e")]));
+    put_back(&to, dir);
+    assert_eq!(used(), [3 + 4, 1, 2]);
+}
+
+#[test]
 fn factors_survive_backup_and_restore() {
     let (fresh, _accounts) = filled();
     let mut writer = fresh.store.writer().unwrap();

@@ -110,7 +110,16 @@ fn a_rewind_takes_the_statements_that_were_made_after_it() {
     let (_dir, accounts, ann, head) = open();
     put_days(&accounts, ann, head, None, &[17, 18, 19]);
     let (name, event) = ("try", "paper.rewound");
-    let rewind = Rewind { account: ann, after: head, keep: 1, to: made_at(18), name, event, note: note(NOW) };
+    let rewind = Rewind {
+        account: ann,
+        after: head,
+        keep: 1,
+        numbers_used: 0,
+        to: made_at(18),
+        name,
+        event,
+        note: note(NOW),
+    };
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
     assert_eq!(listed(&accounts, ann, all()), ["2026-03-18", "2026-03-17"]);
     assert_eq!(accounts.statement_due(ann).unwrap(), None, "they are looked for anew");

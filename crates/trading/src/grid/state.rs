@@ -12,6 +12,7 @@ use super::rule::GridRule;
 use crate::codec;
 use crate::currency::Currency;
 use crate::money::{Fraction, Money};
+use crate::numbered::index_of;
 use crate::order::{Facts, OrderId, Since};
 use crate::quantity::Quantity;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
@@ -129,13 +130,16 @@ impl Grids {
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&Grid> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        self.all.get(index).map(Arc::as_ref)
+        self.all.get(self.index_of(number)?).map(Arc::as_ref)
     }
 
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Grid> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let index = self.index_of(number)?;
         self.all.get_mut(index).map(Arc::make_mut)
+    }
+
+    fn index_of(&self, number: u64) -> Option<usize> {
+        index_of(number, self.all.len(), |index| self.all.get(index).map(|grid| grid.id.number()))
     }
 
     pub(crate) fn push(&mut self, grid: Grid) {

@@ -182,7 +182,7 @@ impl Clerk<'_> {
     fn scene(&self, date: Date, at: Timestamp) -> Scene<'_> {
         let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
         let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
-        Scene { feed: self.feed, tables: self.tables, at, dates }
+        Scene::on(self.feed, self.tables, at, dates)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::ledger::{Amount, LedgerAccount, cash_flows, legs};
 use crate::money::{HkdAmount, Money, Rate};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
+use crate::refusal::Refusal;
 use crate::timers::option_end;
 use crate::words::Kind;
 
@@ -272,7 +273,7 @@ pub(super) fn assets(at: &AtEnd<'_>, holdings: &[HoldingLine]) -> Result<AssetLi
             Currency::HKD => Some(Rate::ONE),
             other => at.scene.feed.rate(other, at.date),
         };
-        rate.map(|rate| rate.convert(amount)).ok_or_else(|| format!("no rate for {currency}"))
+        rate.map(|rate| rate.convert(amount)).ok_or_else(|| Refusal::no_rate(currency, at.date).text)
     };
     let (mut ledger, mut outstanding) = (HkdAmount::ZERO, HkdAmount::ZERO);
     for (currency, cash) in at.account.currencies() {

@@ -182,7 +182,7 @@ fn m9_figures_of_a_margin_account() {
         10:00 account USD
         > total 32089.74 net 42474.36 init 3634.62 maintenance 3115.38 buy_power 38839.74 remaining 61282.05 level 0
         10:00 account CNH
-        > refused `no rate for CNH`",
+        > refused `no rate for CNH: report one with `chandler account rates CNH RATE --day 2026-03-18``",
     );
 }
 

@@ -206,12 +206,17 @@ fn where_a_rate_is_missing_nothing_is_taken() {
         mark AAPL.US 190
         given cash USD 10000
         10:00 sell 10 AAPL.US LO 190
-        > refused 602001 `no rate for USD`
+        > refused 602001 `no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-18``
         10:00 account
-        > refused `no rate for USD`
+        > refused `no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-18``
         10:00 buy 10 AAPL.US LO 190
         > 10:00:00 #1 WaitToNew
-        > 10:00:00 #1 NewStatus",
+        > 10:00:00 #1 NewStatus
+        10:00 account USD
+        > total 10000.00 net 10000.00 init 0.00 maintenance 0.00 buy_power 10000.00 remaining 8098.97 level 0
+        10:00 given cash HKD 1
+        10:00 account USD
+        > refused `no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-18``",
     );
 }
 

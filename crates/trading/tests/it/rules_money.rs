@@ -201,7 +201,9 @@ fn estimates() {
         10:00 estimate buy 700.HK MO
         > cash 300 margin 300
         10:00 estimate buy 700.HK LO
-        > refused `price required`
+        > cash 300 margin 300
+        10:00 estimate buy 6.HK LO
+        > refused `no quotes`
         10:00 estimate buy 6.HK MO
         > refused `no quotes`
         10:00 estimate sell 5.HK LO 50
@@ -216,7 +218,18 @@ fn estimates() {
         10:00 estimate buy 700.HK LO 305
         > cash 0 margin 0
         10:00 estimate buy 700.HK LO 305 #1
-        > cash 300 margin 300",
+        > cash 300 margin 300
+        10:00 estimate buy 700.HK LO 305 #2
+        > refused `order not found`",
+    );
+    // A limit order without a price is estimated at the last price, without the reserve of a market order.
+    check(
+        "mark 700.HK 305
+        given cash HKD 31000
+        10:00 estimate buy 700.HK LO
+        > cash 100 margin 100
+        10:00 estimate buy 700.HK MO
+        > cash 0 margin 0",
     );
     check(
         "mark 700.HK 305
@@ -419,7 +432,7 @@ fn what_an_operator_pays_in_is_booked_as_it_is_shown_and_has_a_value() {
         > refused 602001 `amount has more than 2 decimals`
         10:00 given cash HKD 0.01
         10:00 given cash XYZ 100
-        > refused 602001 `no rate for XYZ`
+        > refused 602001 `no rate for XYZ: report one with `chandler account rates XYZ RATE --day 2026-03-18``
         10:00 given cash SGD 100
         10:00 given cash USD 100
         10:00 given cash XYZ -100

@@ -216,7 +216,10 @@ fn what_an_operator_does_on_a_weekend_has_a_statement_of_its_own() {
         [("2026-03-20", 1, ""), ("2026-03-21", 1, "10"), ("2026-03-22", 0, "5"), ("2026-03-23", 0, "")];
     assert_eq!(found, expected.map(|(date, flows, changes)| (date.to_owned(), flows, changes.to_owned())));
     // No rate for dollars: the sums are not there, and say why.
-    assert_eq!(all[1].assets.as_ref().unwrap_err(), "no rate for USD");
+    assert_eq!(
+        all[1].assets.as_ref().unwrap_err(),
+        "no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-21`"
+    );
 }
 
 #[test]

@@ -141,12 +141,22 @@ impl Rates {
         if self.format == Format::Json {
             let rows: Vec<Value> = rates
                 .iter()
-                .map(|one| json!({"currency": one.currency, "day": one.day.to_string(), "rate": one.rate}))
+                .map(|one| {
+                    let (currency, day) = (&one.currency, one.day.to_string());
+                    json!({"currency": currency, "day": day, "rate": one.rate, "builtin": one.builtin})
+                })
                 .collect();
             return Ok(output::json(&rows)?);
         }
-        let columns = [Column::Left("currency"), Column::Left("day"), Column::Right("HKD")];
-        print(&columns, rates.into_iter().map(|one| vec![one.currency, one.day.to_string(), one.rate]))
+        let columns =
+            [Column::Left("currency"), Column::Left("day"), Column::Right("HKD"), Column::Left("source")];
+        let source = |builtin: bool| if builtin { "built-in" } else { "reported" }.to_owned();
+        print(
+            &columns,
+            rates
+                .into_iter()
+                .map(|one| vec![one.currency, one.day.to_string(), one.rate, source(one.builtin)]),
+        )
     }
 }
 

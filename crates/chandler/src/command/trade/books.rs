@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
-use market::{Market, Symbol, Timestamp, Zone};
+use market::{Symbol, Timestamp};
 use paper::{
     Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen,
     SeenStatements, StatementId, StatementList, Travel,
@@ -76,7 +76,7 @@ impl Books {
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, Failure> {
         let seen = self.paper.look(account.id, (&mut self.reader, self.moment), look);
-        seen.map_err(|error| self.told(error))
+        seen.map_err(told)
     }
 
     /// The statements of an account as of now, newest first. Nothing is written.
@@ -86,7 +86,7 @@ impl Books {
         list: &StatementList,
     ) -> Result<SeenStatements, Failure> {
         let seen = self.paper.look_at_statements(account.id, list, (&mut self.reader, self.moment));
-        seen.map_err(|error| self.told(error))
+        seen.map_err(told)
     }
 
     /// The text of one of them.
@@ -97,13 +97,13 @@ impl Books {
         seen: &SeenStatements,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let text = self.paper.seen_statement(account.id, of, seen, self.moment.as_of.now());
-        text.map_err(|error| self.told(error))
+        text.map_err(told)
     }
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
         check_may_trade(account)?;
         let preview = self.paper.preview(account.id, terms, (&mut self.reader, self.moment));
-        preview.map_err(|error| self.told(error))
+        preview.map_err(told)
     }
 
     pub(crate) fn preview_grid(
@@ -113,7 +113,7 @@ impl Books {
     ) -> Result<GridPreview, Failure> {
         check_may_trade(account)?;
         let preview = self.paper.preview_grid(account.id, asked, (&mut self.reader, self.moment));
-        preview.map_err(|error| self.told(error))
+        preview.map_err(told)
     }
 
     /// What a client asks for.
@@ -150,14 +150,14 @@ impl Books {
         match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
             Ok(_) => Ok(true),
             Err(PaperError::Refused(_)) => Ok(false),
-            Err(error) => Err(self.told(error)),
+            Err(error) => Err(told(error)),
         }
     }
 
     /// Opens an account with settings and cash of its own.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
         let opened = self.paper.open(account.id, opening, (&mut self.reader, self.moment));
-        opened.map_err(|error| self.told(error))
+        opened.map_err(told)
     }
 
     /// What is done to a whole journal: by whom, why, and what the part that is cut will be called.
@@ -174,7 +174,7 @@ impl Books {
     ) -> Result<Done, Failure> {
         let before = self.paper.standing(account.id).map_err(told)?.horizon;
         let done = self.paper.commands(account.id, commands, name, audit, (&mut self.reader, self.moment));
-        let done = done.map_err(|error| self.told(error))?;
+        let done = done.map_err(told)?;
         let now = self.moment.as_of.now();
         if let (Clock::Machine, Some(before)) = (self.clock, before)
             && now.0.saturating_sub(before.0) > LONG_AGO_S
@@ -186,19 +186,6 @@ impl Books {
             ));
         }
         Ok(done)
-    }
-
-    /// What could not be done, and of a missing rate how to tell it for the day of the market's clock: one of today would not hold on a
-    /// past day.
-    pub(crate) fn told(&self, error: PaperError) -> Failure {
-        let currency = match &error {
-            PaperError::Refused(refusal) => refusal.text.strip_prefix("no rate for ").map(str::to_owned),
-            _ => None,
-        };
-        let failure = told(error);
-        let Some(currency) = currency else { return failure };
-        let day = Zone::of(Market::Hk).date(self.moment.as_of.now());
-        anyhow!("{failure}: tell one with `chandler account rates {currency} RATE --day {day}`").into()
     }
 
     /// What securities are called. A name is for reading: one that cannot be read is none.

@@ -11,11 +11,10 @@ use server::{
 };
 use trading::ledger::{CashFlow, cash_flows};
 use trading::{
-    Changes, Command, CostMethod, Currency, Fill, Order, OrderId, Position, Terms, exact_price, figures,
-    is_today,
+    Changes, Command, CostMethod, Currency, Fill, Order, OrderId, Position, Terms, exact_price, is_today,
 };
 
-use super::books::Books;
+use super::books::{Books, told};
 use super::questions::{CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
 use super::words::{NOT_FOUND, WHERE_ORDERS_ARE};
 use crate::failure::Failure;
@@ -171,9 +170,9 @@ impl Here {
     pub(super) fn assets(&mut self, currency: Option<Currency>) -> Result<Value, Failure> {
         let report = self.books.look(&self.account, |seen| {
             let (account, scene) = (seen.reading.account, &seen.reading.scene);
-            figures(account, scene).and_then(|figures| figures.report(account, scene, currency))
+            trading::report(account, scene, currency)
         })?;
-        let report = report.map_err(|refusal| self.books.told(refusal.into()))?;
+        let report = report.map_err(|refusal| told(refusal.into()))?;
         Ok(funds_document(&report))
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use server::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use trading::{Command, Grid, GridId, GridRuleInput, Order, SubmitGrid, grid_symbol_info};
 
+use super::books::told;
 use super::here::Here;
 use super::questions::{GridChange, GridsQuestion};
 use super::words::{GRID_NOT_FOUND, WHERE_GRIDS_ARE};
@@ -99,7 +100,7 @@ impl Here {
         let info = self.books.look(&self.account, |seen| {
             grid_symbol_info(seen.reading.account, &seen.reading.scene, symbol)
         })?;
-        let info = info.map_err(|refusal| self.books.told(refusal.into()))?;
+        let info = info.map_err(|refusal| told(refusal.into()))?;
         let names = self.books.names()?;
         Ok(grid_symbol_document(&info, &names(symbol)))
     }

@@ -20,11 +20,7 @@ export const phrase = phrasesOf({
   risk_3: ['danger', '危险', '危險'],
   risk: ['Risk: {0}', '风险：{0}', '風險：{0}'],
   no_totals: ['No totals: {0}', '无合计：{0}', '無合計：{0}'],
-  no_totals_text: [
-    'An operator can store the rate: chandler account rates USD 7.8',
-    '管理员可录入汇率：chandler account rates USD 7.8',
-    '管理員可錄入匯率：chandler account rates USD 7.8',
-  ],
+  approximate: ['At approximate exchange rates', '按近似汇率折算', '按近似匯率折算'],
   per_currency: ['Assets per currency', '各币种资产', '各幣種資產'],
   currency: ['Currency', '币种', '幣種'],
   available: ['Available', '可用', '可用'],

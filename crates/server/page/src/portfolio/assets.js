@@ -10,19 +10,19 @@ const RISKS = ['risk_0', 'risk_1', 'risk_2', 'risk_3'];
 
 export function assetsSheet() {
   const { box, body } = sheetOf('assets', phrase('assets'));
-  const show = ({ now }) => fillSheet(body, [now.totals, now.missing, now.currencies], () => [figures(now), balances(now)]);
+  const show = ({ now }) => fillSheet(body, [now.totals, now.missing, now.approximate, now.currencies], () => [figures(now), balances(now)]);
   return { box, show };
 }
 
-function figures({ totals, missing }) {
+function figures({ totals, missing, approximate }) {
   const figure = (title, what, small) => el('div', {}, el('dt', {}, title), el('dd', {}, what, el('small', {}, small)));
-  if (!totals) return el('div', { class: 'missing' }, el('p', { class: 'warn' }, phrase('no_totals', missing)), el('p', { class: 'lead' }, phrase('no_totals_text')));
+  if (!totals) return el('div', { class: 'missing' }, el('p', { class: 'warn' }, phrase('no_totals', missing)));
   const titled = (key) => `${phrase(key)} (${totals.currency})`;
   return el(
     'dl',
     { class: 'figures' },
     figure(titled('net_assets'), amount(totals.net_assets), phrase('risk', phrase(RISKS[totals.risk_level] ?? 'risk_3'))),
-    figure(titled('cash'), amount(totals.total_cash), '\u00a0'),
+    figure(titled('cash'), amount(totals.total_cash), approximate ? phrase('approximate') : '\u00a0'),
     figure(titled('market_value'), amount(totals.market_value), '\u00a0'),
     figure(titled('buy_power'), amount(totals.buy_power), phrase('margins', amount(totals.init_margin), amount(totals.maintenance_margin))),
   );

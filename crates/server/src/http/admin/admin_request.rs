@@ -10,6 +10,7 @@ use store::StoreError;
 
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
+use crate::kit::whole_numbers::without_zero_fractions;
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 
@@ -43,7 +44,8 @@ impl AdminRequest<'_> {
     /// The body of a change. `fields` is for those who send others.
     pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
         // By way of a map: a list of values would do for a struct, too.
-        let fields_sent = serde_json::from_slice::<Map<String, Value>>(self.call.body);
+        let fields_sent =
+            serde_json::from_slice::<Map<String, Value>>(&without_zero_fractions(self.call.body));
         fields_sent.and_then(|sent| serde_json::from_value(Value::Object(sent))).map_err(|error| {
             let text = format!("the body cannot be decoded: {error}");
             match error.classify() {

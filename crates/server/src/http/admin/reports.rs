@@ -177,6 +177,8 @@ pub(super) struct RatesRow {
     pub(super) day: Day,
     /// HKD for one unit.
     pub(super) rate: String,
+    /// An approximate rate that comes with the program; it holds until a rate is reported.
+    pub(super) builtin: bool,
 }
 
 impl AdminRequest<'_> {
@@ -206,8 +208,12 @@ impl AdminRequest<'_> {
     pub(super) fn rates(&self) -> Result<RatesRows, Problem> {
         let currency = self.call.parameter_of("currency").map(|currency| currency.to_ascii_uppercase());
         let rows = self.site.core.access.rates(currency.as_deref(), self.limit()?).map_err(problem)?;
-        let row =
-            |one: access::RateEntry| RatesRow { currency: one.currency, day: Day(one.day), rate: one.rate };
+        let row = |one: access::RateEntry| RatesRow {
+            currency: one.currency,
+            day: Day(one.day),
+            rate: one.rate,
+            builtin: one.builtin,
+        };
         Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 

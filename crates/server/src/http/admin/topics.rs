@@ -135,7 +135,11 @@ fn outcome(done: Result<VisibilityOutcome, SocialError>) -> Result<WrittenPost, 
 }
 
 fn failed(error: SocialError) -> Problem {
-    tracing::error!(%error, "cannot ask for topics");
+    let what = "cannot ask for topics";
+    if let SocialError::Store(error) = error {
+        return Problem::from_store(&error, what);
+    }
+    tracing::error!(%error, "{what}");
     Problem::internal()
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use trading::{Balance, Currency, Money, Report, figures};
+use trading::{Balance, Currency, Money, Report, report};
 
 use super::docs::REFUSALS;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
@@ -21,9 +21,6 @@ pub(super) const ACCOUNT: Doc =
         .or(Word::Text("HKD"))])
         .answers(&[AnswerDoc::ok("One row", &[data::<Accounts>()])])
         .refuses(REFUSALS);
-
-/// Currencies in which the figures may be asked for.
-const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AccountBalances")]
@@ -66,13 +63,8 @@ struct FrozenFee {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    let asked: Option<Currency> = query.word("currency")?;
-    if asked.is_some_and(|asked| !CURRENCIES.contains(&asked)) {
-        return Err(Problem::trade_parameter("currency is one of HKD, USD and CNH"));
-    }
-    let report = trader.read(|reading| {
-        figures(reading.account, &reading.scene)?.report(reading.account, &reading.scene, asked)
-    })?;
+    let asked = query.currency()?;
+    let report = trader.read(|reading| report(reading.account, &reading.scene, asked))?;
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
 }
 

@@ -3,6 +3,7 @@
 use market::Market;
 use schemars::JsonSchema;
 use serde::Serialize;
+use trading::Currency;
 
 use super::docs::REFUSALS;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
@@ -10,15 +11,19 @@ use crate::kit::query::Query;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const EXCHANGE_RATES: Doc =
-    Doc::new(Tag::Trade, "exchangeRates", "HKD for one unit of other currencies, as of today")
-        .answers(&[AnswerDoc::ok("A row for each currency with a rate", &[data::<ExchangeRates>()])])
+    Doc::new(Tag::Trade, "exchangeRates", "HKD and USD for one unit of other currencies, as of today")
+        .answers(&[AnswerDoc::ok(
+            "For either base currency, a row for each currency with a rate",
+            &[data::<ExchangeRates>()],
+        )])
         .refuses(REFUSALS);
 
-/// The currencies that rates are looked for.
-const CURRENCIES: [&str; 7] = ["CNH", "CNY", "EUR", "GBP", "JPY", "SGD", "USD"];
-/// The rate of today is looked for among so many days.
-const DAYS_MAX: u32 = 1_000;
-const BASE: &str = "HKD";
+/// The currencies that are listed if they have a rate.
+const CURRENCIES: [&str; 8] = ["HKD", "CNH", "CNY", "EUR", "GBP", "JPY", "SGD", "USD"];
+/// The published rows have HKD as base. The official command line converts amounts to USD with the rows of that base.
+const BASES: [Currency; 2] = [Currency::HKD, Currency::USD];
+/// A quotient has as many decimals as a reported rate.
+const RATE_UNIT: f64 = 1e8;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExchangeRates {
@@ -27,34 +32,65 @@ struct ExchangeRates {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExchangeRate {
-    base_currency: &'static str,
-    other_currency: &'static str,
-    /// Of the other currency for one unit of the base currency.
+    base_currency: String,
+    other_currency: String,
+    /// Of the base currency for one unit of the other currency.
     average_rate: f64,
     /// One rate is stored: as `average_rate`.
     bid_rate: f64,
     /// The same.
     offer_rate: f64,
+    /// Whether it is an approximate rate that comes with the program, as none was reported.
+    builtin: bool,
+}
+
+/// HKD for one unit.
+struct Known {
+    currency: Currency,
+    rate: f64,
+    builtin: bool,
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     Query::parse(call.query)?;
-    // Assets are converted by the day of Hong Kong.
-    let today = site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now());
+    let known = known(site)?;
     let mut exchanges = Vec::new();
-    for currency in CURRENCIES {
-        let rates = site.core.access.rates(Some(currency), DAYS_MAX).map_err(Problem::from_access)?;
-        let known = rates.into_iter().find(|entry| entry.day <= today);
-        // SDKs read binary numbers here. Nothing is converted by them.
-        if let Some(rate) = known.and_then(|entry| entry.rate.parse().ok()) {
-            exchanges.push(ExchangeRate {
-                base_currency: currency,
-                other_currency: BASE,
-                average_rate: rate,
-                bid_rate: rate,
-                offer_rate: rate,
-            });
-        }
+    for base in known.iter().filter(|one| BASES.contains(&one.currency)) {
+        exchanges.extend(known.iter().map(|other| ExchangeRate::of(base, other)));
     }
     Ok(envelope::success(ExchangeRates { exchanges }))
+}
+
+fn known(site: &Site) -> Result<Vec<Known>, Problem> {
+    // Assets are converted by the day of Hong Kong.
+    let today = site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now());
+    let mut known = Vec::with_capacity(CURRENCIES.len());
+    for currency in CURRENCIES.iter().filter_map(|text| text.parse::<Currency>().ok()) {
+        if currency == Currency::HKD {
+            known.push(Known { currency, rate: 1.0, builtin: false });
+            continue;
+        }
+        let rate = site.core.paper.rate(currency, today).map_err(Problem::from_paper)?;
+        // SDKs read binary numbers here. Nothing is converted by them.
+        if let Some((rate, builtin)) = rate
+            && let Ok(rate) = rate.to_string().parse()
+        {
+            known.push(Known { currency, rate, builtin });
+        }
+    }
+    Ok(known)
+}
+
+impl ExchangeRate {
+    fn of(base: &Known, other: &Known) -> ExchangeRate {
+        let rate = (other.rate / base.rate * RATE_UNIT).round() / RATE_UNIT;
+        ExchangeRate {
+            base_currency: base.currency.to_string(),
+            other_currency: other.currency.to_string(),
+            average_rate: rate,
+            bid_rate: rate,
+            offer_rate: rate,
+            builtin: other.currency != base.currency && (base.builtin || other.builtin),
+        }
+    }
 }

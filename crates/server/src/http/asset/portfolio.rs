@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Account, Balance, Currency, Money, Position, Report, Scene, balances, exact_price, figures};
+use trading::{Account, Balance, Currency, Money, Position, Report, Scene, balances, exact_price, report};
 
 use super::docs::REFUSALS;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
@@ -36,6 +36,8 @@ pub(super) struct Portfolio {
     totals: Option<Totals>,
     /// Why there are no totals: a currency has no rate.
     missing: Option<String>,
+    /// Whether the totals contain an amount that was converted at a built-in rate, as none was reported.
+    approximate: bool,
     currencies: Vec<CurrencyAssets>,
     positions: Vec<PricedPosition>,
 }
@@ -111,17 +113,26 @@ impl Portfolio {
         let assets = |(currency, balance): (Currency, Balance)| {
             CurrencyAssets::of(currency, &balance, held.get(&currency).copied().unwrap_or_default())
         };
-        let report = figures(account, scene).and_then(|figures| figures.report(account, scene, None));
+        let report = report(account, scene, None);
+        let is_approximate = report.as_ref().is_ok_and(|report| is_approximate(report, &held, scene));
         Portfolio {
             at: scene.at.0.to_string(),
             entries: account.entries(),
             read_only: false,
             missing: report.as_ref().err().map(|refusal| refusal.text.clone()),
+            approximate: is_approximate,
             totals: report.ok().as_ref().map(Totals::of),
             currencies: balances(account, scene).into_iter().map(assets).collect(),
             positions,
         }
     }
+}
+
+fn is_approximate(report: &Report, held: &BTreeMap<Currency, Money>, scene: &Scene<'_>) -> bool {
+    let with_cash = report.balances.iter().filter(|(_, balance)| !balance.cash.is_zero());
+    let with_value = held.iter().filter(|(_, value)| !value.is_zero());
+    let currencies = with_cash.map(|(currency, _)| currency).chain(with_value.map(|(currency, _)| currency));
+    currencies.into_iter().any(|currency| scene.is_rate_builtin(*currency))
 }
 
 impl Totals {

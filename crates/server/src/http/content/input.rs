@@ -72,9 +72,6 @@ pub(super) fn problem(error: SocialError) -> Problem {
         SocialError::TopicsTooOften { retry_after_s } | SocialError::RepliesTooOften { retry_after_s } => {
             Problem::too_often(&text, retry_after_s)
         }
-        SocialError::Store(error) => {
-            tracing::error!(%error, "cannot ask for topics");
-            Problem::internal()
-        }
+        SocialError::Store(error) => Problem::from_store(&error, "cannot ask for topics"),
     }
 }

@@ -8,6 +8,7 @@ use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_OFFERED, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
 use crate::kit::envelope::{self, Empty, Problem};
+use crate::kit::whole_numbers::without_zero_fractions;
 use crate::kit::{Admitted, Answer, Call, Site, allowance, counter};
 use crate::refusal::Refusal;
 
@@ -140,7 +141,7 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(body).map_err(|error| undecodable(&error))? {
+    match serde_json::from_slice(&without_zero_fractions(body)).map_err(|error| undecodable(&error))? {
         Value::Object(fields) => {
             let mut fields = plain(fields);
             counter::fields(&mut fields).map_err(|error| Refusal::BadQuery(error.to_string()))?;

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Currency, EstimateQuery, OrderType, Side, parse_price};
+use trading::{EstimateQuery, OrderType, Side, parse_price};
 
 use super::docs::{ORDER_ID, REFUSALS, SIDE, SYMBOL};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
-use crate::kit::query::{Query, echo, missing, unknown};
+use crate::kit::query::{Query, echo, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
@@ -15,8 +15,8 @@ pub(super) const ESTIMATE: Doc = Doc::new(Tag::Trade, "estimateBuyLimit", "How m
         SYMBOL.required(),
         Parameter::query("order_type", Kind::Text, "As LO or MO").required(),
         SIDE.required(),
-        Parameter::query("price", Kind::Text, "For orders with a limit"),
-        Parameter::query("currency", Kind::Text, "As HKD"),
+        Parameter::query("price", Kind::Text, "Of orders with a limit; without it the last price"),
+        Parameter::query("currency", Kind::OneOf(&["HKD", "USD", "CNH"]), "Of settlement"),
         ORDER_ID,
         Parameter::query("fractional_shares", Kind::OneOf(&["true", "false"]), "Where the account may"),
     ])
@@ -46,9 +46,7 @@ fn asked(query: &Query) -> Result<EstimateQuery, Problem> {
     let order_type: OrderType =
         order_type.parse().map_err(|_| Problem::trade_parameter("order type not support"))?;
     let side: Option<Side> = query.word("side")?;
-    if let Some(text) = query.get("currency") {
-        text.parse::<Currency>().map_err(|_| unknown("currency", text))?;
-    }
+    query.currency()?;
     let wrong = |text: &str, error| Problem::trade_parameter(format!("price {:?} {error}", echo(text)));
     let price = query.get("price").map(|text| parse_price(text).map_err(|error| wrong(text, error)));
     Ok(EstimateQuery {

@@ -3,7 +3,7 @@
 
 use paper::Preview;
 
-use super::docs::REFUSALS;
+use super::docs::TERMS_REFUSALS;
 use super::submit::{Body, terms};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::body;
@@ -20,7 +20,7 @@ pub(super) const PREVIEW: Doc = Doc::new(
 )
 .body(&[Media::json::<Body>()])
 .answers(&[AnswerDoc::ok("The verdict, the reason, and the cost", &[data::<Preview>()])])
-.refuses(REFUSALS);
+.refuses(TERMS_REFUSALS);
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use trading::{Changes, Command, OrderId};
 
-use super::docs::REFUSALS;
+use super::docs::{ATTACHED_ORDERS, TERMS_REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::{Field, body};
 use crate::kit::query::not_found;
@@ -15,7 +15,7 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Gives an open order other terms")
     .body(&[Media::json::<Body>()])
     .answers(&[AnswerDoc::ok("It has them", &[data::<Nothing>()])])
-    .refuses(REFUSALS);
+    .refuses(TERMS_REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderReplacement")]
@@ -43,7 +43,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     if body.attached_params.is_some() {
-        return Err(Problem::trade_parameter("attached_params not support"));
+        return Err(Problem::not_offered(ATTACHED_ORDERS));
     }
     let id = body.order_id.required("order_id")?.parse().map_err(|_| not_found())?;
     check_time(&trader, id, &body.delayed_until)?;

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trading::{Command, OutsideRth, Submit, Terms};
+use trading::{Command, OutsideRth, Terms};
 
-use super::docs::REFUSALS;
+use super::docs::{ATTACHED_ORDERS, TERMS_REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::{Field, body};
 use crate::kit::trader::Trader;
@@ -17,7 +17,7 @@ pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitOrder", "Submits an o
     )
     .body(&[Media::json::<Body>()])
     .answers(&[AnswerDoc::ok("The number of the order", &[data::<Submitted>()])])
-    .refuses(REFUSALS);
+    .refuses(TERMS_REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderSubmission")]
@@ -54,15 +54,17 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     let name = body.client_request_id.text("client_request_id")?.map(str::to_owned);
-    let has_attached = body.attached_params.is_some();
     let terms = Terms { client_request_id: name.clone(), ..terms(&body)? };
-    let command = Command::Submit(Box::new(Submit { terms, has_attached }));
+    let command = Command::submit(terms);
     let done = trader.command(&command, name.as_deref())?;
     let order_id = done.order.ok_or_else(Problem::internal)?.to_string();
     Ok(envelope::success(Submitted { order_id }))
 }
 
 pub(super) fn terms(body: &Body) -> Result<Terms, Problem> {
+    if body.attached_params.is_some() {
+        return Err(Problem::not_offered(ATTACHED_ORDERS));
+    }
     let symbol = body.symbol.word("symbol", Some("symbol not tradable"))?;
     let order_type = body.order_type.word("order_type", Some("order type not support"))?;
     let side = body.side.word("side", None)?;

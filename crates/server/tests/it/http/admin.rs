@@ -210,7 +210,13 @@ async fn reports_come_as_json_or_as_csv_and_raise_levels() {
         json!({"rows": [{"account": "ann", "day": "2026-11-12", "currency": "USD", "amount": "10000.00"}]})
     );
     let told = data(&office.get("/v1/admin/rates?currency=usd").await);
-    assert_eq!(told, json!({"rows": [{"currency": "USD", "day": "2026-11-01", "rate": "8.00"}]}));
+    assert_eq!(
+        told,
+        json!({"rows": [
+            {"currency": "USD", "day": "2026-11-01", "rate": "8.00", "builtin": false},
+            {"currency": "USD", "day": "1983-10-17", "rate": "7.80", "builtin": true},
+        ]})
+    );
     for (path, body, says) in [
         ("/v1/admin/reported-assets", json!({"rows": []}), "no rows"),
         (

@@ -141,20 +141,42 @@ async fn exchange_rates_are_those_of_the_day() {
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", Terms::default()) };
     let op = server.access.create(&new, &Actor::Operator, NOW).unwrap();
     let path = "/v1/asset/exchange_rates";
-    assert_eq!(data(&server.get(path, &ann).await), json!({ "exchanges": [] }));
+    let listed = async || {
+        let answer = data(&server.get(path, &ann).await);
+        let row = |one: &serde_json::Value| {
+            assert_eq!((&one["bid_rate"], &one["offer_rate"]), (&one["average_rate"], &one["average_rate"]));
+            let mark = if one["builtin"] == true { " approximate" } else { "" };
+            let [base, other] = ["base_currency", "other_currency"].map(|key| one[key].as_str().unwrap());
+            format!("{base}/{other} {}{mark}", one["average_rate"])
+        };
+        answer["exchanges"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let builtin = [
+        "HKD/HKD 1.0",
+        "HKD/CNH 1.1 approximate",
+        "HKD/CNY 1.1 approximate",
+        "HKD/SGD 5.8 approximate",
+        "HKD/USD 7.8 approximate",
+        "USD/HKD 0.12820513 approximate",
+        "USD/CNH 0.14102564 approximate",
+        "USD/CNY 0.14102564 approximate",
+        "USD/SGD 0.74358974 approximate",
+        "USD/USD 1.0",
+    ];
+    assert_eq!(listed().await, builtin);
     let rows = json!({"rows": [
         {"currency": "USD", "day": "2026-01-02", "rate": "7.8"},
         {"currency": "USD", "day": "2026-11-01", "rate": "7.75"},
-        {"currency": "CNH", "day": "2026-11-01", "rate": "1.09"},
+        {"currency": "CNY", "day": "2026-11-01", "rate": "1.09"},
     ]});
     data(&server.post("/v1/admin/rates", &op, &rows.to_string()).await);
-    let rate = |currency: &str, rate: f64| {
-        json!({
-            "base_currency": currency, "other_currency": "HKD", "average_rate": rate, "bid_rate": rate, "offer_rate": rate,
-        })
-    };
-    let told = data(&server.get(path, &ann).await);
-    assert_eq!(told, json!({ "exchanges": [rate("CNH", 1.09), rate("USD", 7.75)] }));
+    // CNH has the rate that was reported for CNY.
+    let of_hkd =
+        |rows: Vec<String>| rows.into_iter().take_while(|row| row.starts_with("HKD/")).collect::<Vec<_>>();
+    assert_eq!(
+        of_hkd(listed().await),
+        ["HKD/HKD 1.0", "HKD/CNH 1.09", "HKD/CNY 1.09", "HKD/SGD 5.8 approximate", "HKD/USD 7.75"]
+    );
     server.set_now(1_790_000_000);
-    assert_eq!(data(&server.get(path, &ann).await), json!({ "exchanges": [rate("USD", 7.8)] }));
+    assert_eq!(of_hkd(listed().await), [&["HKD/HKD 1.0"], &builtin[1..4], &["HKD/USD 7.8"]].concat());
 }

@@ -236,6 +236,9 @@ async fn estimates_ratios_and_funds_are_told_in_form() {
     let query = "symbol=700.HK&order_type=LO&side=Buy&price=305.2&fractional_shares=false";
     let estimate = hall.get(&format!("/v1/trade/estimate/buy_limit?{query}")).await;
     assert_eq!(estimate, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
+    // Without a price it is the last one, which was 305.
+    let unpriced = hall.get("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy").await;
+    assert_eq!(unpriced, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=700.HK").await;
     assert_eq!(ratio, json!({"im_factor": "0.35", "mm_factor": "0.3", "fm_factor": "0.25"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=AAPL.US").await;
@@ -256,6 +259,13 @@ async fn a_request_that_is_sent_twice_is_one_order() {
         hall.submit(json!({"submitted_price": "300.00", "client_request_id": "a-2"}))
     );
     assert_eq!(both.0, both.1);
+    // The same terms may be written otherwise; other terms are another order, and need another id.
+    let same = json!({"submitted_price": 300, "submitted_quantity": "200.0", "client_request_id": "a-1"});
+    assert_eq!(hall.submit(same).await, first);
+    let other = hall.try_submit(json!({"submitted_price": "301.00", "client_request_id": "a-1"})).await;
+    let (status, code, words) = refused(&other);
+    assert_eq!((status, code), (400, 602_001));
+    assert!(words.contains(&format!("was used for order {first}, which has other terms")), "{words}");
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 2);
 }
 

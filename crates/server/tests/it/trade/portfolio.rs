@@ -43,6 +43,27 @@ async fn a_portfolio_has_prices_values_and_profits() {
 }
 
 #[tokio::test]
+async fn totals_at_built_in_rates_are_approximate() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let totals = async || {
+        let portfolio = hall.get("/v1/asset/portfolio").await;
+        (portfolio["approximate"].clone(), portfolio["totals"]["net_assets"].clone())
+    };
+    // The rate of USD was reported.
+    assert_eq!(totals().await, (json!(false), json!("1280000.00")));
+    data(&hall.manage("/v1/admin/paper/ann/deposit", json!({"amount": "100", "currency": "CNH"})).await);
+    assert_eq!(totals().await, (json!(true), json!("1280110.00")));
+    let rates = json!({"rows": [{"currency": "CNY", "day": "2026-01-02", "rate": "1.08"}]});
+    data(&hall.manage("/v1/admin/rates", rates).await);
+    assert_eq!(totals().await, (json!(false), json!("1280108.00")));
+    for (currency, total) in [("HKD", "1280108.00"), ("USD", "164116.41"), ("CNH", "1185285.19")] {
+        let funds = hall.get(&format!("/v1/asset/account?currency={currency}")).await;
+        assert_eq!(funds["list"][0]["total_cash"], total, "{currency}");
+    }
+}
+
+#[tokio::test]
 async fn a_chart_shows_open_orders_and_fills_and_begins_no_account() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));

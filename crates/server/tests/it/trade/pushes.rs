@@ -53,6 +53,10 @@ async fn whoever_listens_is_told_of_every_change_in_order() {
             for key in EVENT_KEYS {
                 assert!(event[key].is_string(), "{key}: {event}");
             }
+            // The names of older clients.
+            assert_eq!((&event["quantity"], &event["price"]), (&json!("200"), &json!("306.000")));
+            assert_eq!(event["submitted_quantity"], event["quantity"]);
+            assert_eq!(event["submitted_price"], event["price"]);
             assert_eq!((&event["order_id"], &event["remark"]), (&json!(id), &json!("demo")));
             statuses.push((event["status"].as_str().unwrap().to_owned(), event.clone()));
         }

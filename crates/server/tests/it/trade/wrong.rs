@@ -34,7 +34,6 @@ async fn a_wrong_order_is_refused_with_the_field_and_nothing_is_stored() {
         (json!({"time_in_force": "GTD"}), "expire_date required"),
         (json!({"time_in_force": "GTD", "expire_date": "18/03/2026"}), "is not a date"),
         (json!({"remark": "x".repeat(256)}), "remark must have at most 255 characters"),
-        (json!({"attached_params": {"attached_order_type": "BRACKET"}}), "attached"),
         (json!({"order_type": "LIT", "trigger_price": "305"}), ""),
         (json!({"outside_rth": "SOMETIMES", "symbol": "AAPL.US"}), "outside_rth \"SOMETIMES\" is not known"),
         (json!({"trigger_count": 9}), "trigger_count must be from 0 to 3"),
@@ -204,7 +203,6 @@ async fn a_replace_that_is_wrong_leaves_the_order_as_it_was() {
         (json!({"price": "1e2"}), "is not a decimal"),
         (json!({"price": "300.1"}), "price must be a multiple of 0.2"),
         (json!({"price": "3000"}), "price too far from 305"),
-        (json!({"attached_params": {}}), "attached_params not support"),
         (json!({"order_id": "1"}), "order not found"),
         (json!({"order_id": "9".repeat(40)}), "order not found"),
         (json!({"order_id": -5}), "order not found"),
@@ -219,6 +217,66 @@ async fn a_replace_that_is_wrong_leaves_the_order_as_it_was() {
         assert!(told.contains(words), "{fields}: {told}");
     }
     assert_eq!(hall.detail(&id).await, before);
+}
+
+/// In the words and with the code of every other operation that is not offered.
+#[tokio::test]
+async fn attached_orders_are_refused_as_all_that_is_not_offered() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let id = hall.submit(json!({"submitted_price": "300.00"})).await;
+    let words = |what: &str| {
+        format!("{what} are not offered here: the sign-in is good, but a paper account does not have this")
+    };
+    let attached = json!({"attached_order_type": "BRACKET"});
+    let terms = json!({
+        "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "200", "time_in_force": "Day",
+        "submitted_price": "300.00", "attached_params": attached,
+    });
+    let changes = json!({"order_id": id, "quantity": "100", "attached_params": {}});
+    for (method, path, body, what) in [
+        ("POST", "/v1/trade/order", &terms, "attached orders"),
+        ("POST", "/v1/trade/order/preview", &terms, "attached orders"),
+        ("PUT", "/v1/trade/order", &changes, "attached orders"),
+        ("POST", "/v1/trade/order/multileg", &terms, "orders of several legs and of US accounts"),
+    ] {
+        assert_eq!(
+            refused(&hall.ask(method, path, body).await),
+            (501, 301_602, words(what)),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 1);
+}
+
+/// Some clients have no integers and write 200.0.
+#[tokio::test]
+async fn a_whole_number_may_have_a_fraction_of_zeros() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let head = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
+    let body = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":200.0,"time_in_force":"Day",
+        "submitted_price":300.0,"trigger_count":1.0,"limit_depth_level":0.0,"delayed_until":0.0,"remark":"1.0"}"#;
+    let answer = hall.server.http("POST", "/v1/trade/order", &head, body.as_bytes()).await;
+    let id = data(&answer)["order_id"].as_str().unwrap().to_owned();
+    let detail = hall.detail(&id).await;
+    assert_eq!(
+        (&detail["quantity"], &detail["trigger_count"], &detail["remark"]),
+        (&json!("200"), &json!(1), &json!("1.0"))
+    );
+    let operator = format!("authorization: Bearer {}\r\n", hall.op.access_token.expose());
+    for (method, path, body) in [
+        ("POST", "/v1/admin/accounts/ann", r#"{"quota": 1000.0}"#),
+        ("POST", "/v1/admin/paper/ann/deposit", r#"{"amount": 1000.0, "currency": "HKD"}"#),
+        (
+            "POST",
+            "/v1/quote/history_candlestick",
+            r#"{"symbol":"700.HK","period":1000.0,"adjust_type":0.0,"query_type":2.0,"date_request":{"start_date":"20260318","end_date":"20260318"}}"#,
+        ),
+    ] {
+        let answer = hall.server.http(method, path, &operator, body.as_bytes()).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
 }
 
 #[tokio::test]
@@ -270,7 +328,16 @@ async fn a_wrong_question_is_refused_with_the_parameter() {
         ("/v1/trade/execution/history?page=0", "page \"0\" is not a number"),
         ("/v1/trade/estimate/buy_limit?order_type=LO&side=Buy", "symbol required"),
         ("/v1/trade/estimate/buy_limit?symbol=700.HK&side=Buy", "order_type required"),
-        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy", "price required"),
+        (
+            "/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&price=-1",
+            "price must be above 0",
+        ),
+        (
+            "/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&currency=EUR",
+            "currency is one of HKD, USD and CNH",
+        ),
+        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&currency=hkd", "currency"),
+        ("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy&order_id=5", "order not found"),
         ("/v1/risk/margin-ratio", "symbol required"),
         ("/v1/risk/margin-ratio?symbol=1.HK", "symbol not tradable"),
     ] {

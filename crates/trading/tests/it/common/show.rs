@@ -3,7 +3,7 @@
 use market::{Market, Price, Timestamp};
 use trading::{
     Account, CostMethod, GridPush, Order, Outcome, Push, Scene, Side, Watch, balance, charges, exact_price,
-    figures, ledger, plain_price,
+    ledger, plain_price, report,
 };
 
 use super::market::{symbol, zone};
@@ -74,7 +74,7 @@ pub fn position_line(account: &Account, text: &str) -> String {
 
 pub fn account_line(account: &Account, scene: &Scene<'_>, currency: Option<&str>) -> String {
     let asked = currency.map(|text| text.parse().expect("a currency"));
-    let report = match figures(account, scene).and_then(|figures| figures.report(account, scene, asked)) {
+    let report = match report(account, scene, asked) {
         Ok(report) => report,
         Err(refusal) => return format!("refused `{refusal}`"),
     };

@@ -1,0 +1,69 @@
+//! Whole numbers in JSON that some clients write with a fraction of zeros, as 1000.0.
+
+use std::borrow::Cow;
+
+/// The same JSON with `1000.0` written as `1000`, so that it can be read as an integer. The text is changed rather than a parsed tree, in which a
+/// field that is there twice would not be noticed.
+pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
+    if !json.windows(2).any(|pair| pair == b".0") {
+        return Cow::Borrowed(json);
+    }
+    let mut written = Vec::with_capacity(json.len());
+    let (mut rest, mut is_in_string, mut is_escaped) = (json, false, false);
+    while let Some((byte, after)) = rest.split_first() {
+        if !is_in_string
+            && ends_in_integer(&written)
+            && let Some(length) = zero_fraction(rest)
+        {
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        match byte {
+            b'"' if !is_escaped => is_in_string = !is_in_string,
+            b'\\' if is_in_string => {
+                is_escaped = !is_escaped;
+                written.push(*byte);
+                rest = after;
+                continue;
+            }
+            _ => {}
+        }
+        is_escaped = false;
+        written.push(*byte);
+        rest = after;
+    }
+    Cow::Owned(written)
+}
+
+fn ends_in_integer(json: &[u8]) -> bool {
+    let before = json.iter().rev().find(|byte| !byte.is_ascii_digit());
+    json.last().is_some_and(u8::is_ascii_digit) && !before.is_some_and(|byte| b".eE+".contains(byte))
+}
+
+/// The length of a fraction of zeros that this begins with, if the number ends with it.
+fn zero_fraction(json: &[u8]) -> Option<usize> {
+    let zeros = json.strip_prefix(b".")?.iter().take_while(|byte| **byte == b'0').count();
+    let next = json.get(1 + zeros);
+    let is_end = next.is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']'));
+    (zeros > 0 && is_end).then_some(1 + zeros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_zero_fractions_of_numbers_are_left_out() {
+        for (sent, read) in [
+            (r#"{"a":1000.0,"b":-3.000 ,"c":[0.0,1.0]}"#, r#"{"a":1000,"b":-3 ,"c":[0,1]}"#),
+            ("7.0", "7"),
+            (r#"{"a":1.05,"b":1.50,"c":1.0e3,"d":10.01}"#, r#"{"a":1.05,"b":1.50,"c":1.0e3,"d":10.01}"#),
+            (r#"{"1.0,":"2.0, \"3.0,","c\\":4.0}"#, r#"{"1.0,":"2.0, \"3.0,","c\\":4}"#),
+            // Not JSON, and it stays so.
+            ("[.0,1.0.0,x.0]", "[.0,1.0.0,x.0]"),
+            ("", ""),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&without_zero_fractions(sent.as_bytes())), read, "{sent}");
+        }
+    }
+}
