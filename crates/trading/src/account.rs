@@ -15,6 +15,7 @@ use crate::order::{Order, OrderId};
 use crate::orders::Orders;
 use crate::position::Position;
 use crate::quantity::Quantity;
+use crate::reserves::Reserves;
 use crate::settings::Settings;
 use crate::words::{AccountType, Side};
 
@@ -53,6 +54,8 @@ pub struct Account {
     /// The instant up to which candles have acted.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
+    #[serde(skip)]
+    pub(crate) reserves: Reserves,
 }
 
 /// Interest accrues in fractions of both years, 360 and 365 days.
@@ -91,6 +94,7 @@ impl Default for Account {
             entries: 0,
             began: None,
             horizon: None,
+            reserves: Reserves::default(),
         }
     }
 }
@@ -182,6 +186,11 @@ impl Account {
 
     pub fn has_open_orders(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// How often the reserve of an order was computed: what benchmarks and tests count.
+    pub fn reserves_computed(&self) -> u64 {
+        self.reserves.lock().computed
     }
 
     /// All grids, oldest first.

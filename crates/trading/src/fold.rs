@@ -208,6 +208,7 @@ impl Account {
         }
         let gained = order.history.len() - rows;
         let is_final = order.status().is_final();
+        self.reserves.changed(id.number());
         self.last_sequence = sequence;
         self.apply_to_grid_of(id, event);
         if is_final {

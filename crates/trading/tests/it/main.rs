@@ -19,6 +19,7 @@ mod rules_holdings;
 mod rules_money;
 mod rules_order_of_work;
 mod rules_reach;
+mod rules_reserves;
 mod rules_sessions;
 mod rules_tables;
 mod rules_triggers;
