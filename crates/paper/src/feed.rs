@@ -4,7 +4,7 @@
 //! asked the engine looks for it before anything of the result is used ([`StoreFeed::checked`]).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use history::{AsOf, History, HistoryError};
@@ -107,8 +107,8 @@ impl<'a> StoreFeed<'a> {
     /// When a candle that came late acts next on an open order or grid.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
         let gridded = account.watching_grids().map(|grid| &grid.symbol);
-        let symbols = account.open_orders().map(|order| order.symbol()).chain(gridded);
-        let late = symbols.filter_map(|symbol| self.late(symbol));
+        let symbols: BTreeSet<&Symbol> = account.open_symbols().chain(gridded).collect();
+        let late = symbols.into_iter().filter_map(|symbol| self.late(symbol));
         late.filter_map(|late| late.next(after)).min()
     }
 

@@ -188,6 +188,11 @@ impl Account {
         !self.open.is_empty()
     }
 
+    /// The securities of open orders.
+    pub fn open_symbols(&self) -> impl Iterator<Item = &Symbol> {
+        self.open.keys()
+    }
+
     /// How often the reserve of an order was computed: what benchmarks and tests count.
     pub fn reserves_computed(&self) -> u64 {
         self.reserves.lock().computed

@@ -224,10 +224,16 @@ impl Problem {
         Problem::new(501, wire::code::SERVER, text)
     }
 
+    /// A paper account has more to catch up with than one request waits for.
+    pub(crate) fn catching_up(text: impl Into<String>) -> Problem {
+        Problem::new(503, wire::code::SERVER, text).with(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
     pub(crate) fn from_paper(error: PaperError) -> Problem {
         match error {
             PaperError::Refused(refusal) => Problem::trade_refused(&refusal),
             PaperError::Contended { .. } => Refusal::Busy.into(),
+            error @ PaperError::CatchingUp { .. } => Problem::catching_up(error.to_string()),
             error @ (PaperError::NoJournal
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
@@ -453,6 +459,18 @@ mod tests {
         let waits = [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001].map(Duration::from_nanos);
         assert_eq!(waits.map(seconds_up), [0, 1, 1, 1, 2]);
         assert_eq!(seconds_up(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn an_account_that_catches_up_is_no_fault_of_ours_and_says_when_to_try_again() {
+        let (at, to) = (market::Timestamp(1_773_799_200), market::Timestamp(1_773_820_800));
+        let answer = Problem::from_paper(PaperError::CatchingUp { at, to }).answer();
+        assert_eq!((answer.status().as_u16(), &answer.headers()[RETRY_AFTER]), (503, &HeaderValue::from(1)));
+        let text = PaperError::CatchingUp { at, to }.to_string();
+        assert_eq!(
+            text,
+            "the account is catching up with the market: it is at 2026-03-18T02:00:00Z, on its way to 2026-03-18T08:00:00Z; try again"
+        );
     }
 
     #[test]

@@ -55,7 +55,10 @@ impl<'a> Trader<'a> {
     pub(crate) fn preview(&self, terms: &Terms) -> Result<Preview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, &**core)));
+        let preview = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.preview(id, terms, (reader, &**core))
+        });
         preview.map_err(Problem::from_paper)
     }
 
@@ -63,7 +66,10 @@ impl<'a> Trader<'a> {
     pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| core.paper.preview_grid(id, asked, (reader, &**core)));
+        let preview = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.preview_grid(id, asked, (reader, &**core))
+        });
         preview.map_err(Problem::from_paper)
     }
 
