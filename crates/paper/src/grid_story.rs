@@ -47,9 +47,14 @@ fn told(event: &Event) -> Option<Step> {
             step("replaced", format!("replaced: its base is {} now", plain_price(rule.base)), because)
         }
         Event::GridTriggered(trigger) => triggered(trigger),
-        Event::GridSlept { candle, .. } => {
-            let open = plain_price(candle.open);
-            let words = format!("asleep: a candle opened at {open}, outside of its bounds");
+        Event::GridSlept { candle, reason, .. } => {
+            let words = match reason {
+                SleepingReason::Triggers => format!("asleep: {}", skipped(*reason)),
+                _ => {
+                    let open = plain_price(candle.open);
+                    format!("asleep: a candle opened at {open}, outside of its bounds")
+                }
+            };
             with_candle(step("slept", words, Vec::new()), candle)
         }
         Event::GridSuspended { reason, .. } => step("suspended", format!("suspended: {reason}"), Vec::new()),
@@ -97,6 +102,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
         SleepingReason::Position => "the account's position would leave its limits",
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
+        SleepingReason::Triggers => "it has triggered as often as it may in a trading day",
     }
 }
 

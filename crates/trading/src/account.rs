@@ -15,6 +15,7 @@ use crate::order::{Order, OrderId};
 use crate::orders::Orders;
 use crate::position::Position;
 use crate::quantity::Quantity;
+use crate::refusal::Refusal;
 use crate::reserves::Reserves;
 use crate::settings::Settings;
 use crate::words::{AccountType, Side};
@@ -193,9 +194,28 @@ impl Account {
         self.open.keys()
     }
 
+    /// How many orders are open.
+    pub fn open_count(&self) -> usize {
+        self.open.values().map(Vec::len).sum()
+    }
+
     /// How often the reserve of an order was computed: what benchmarks and tests count.
     pub fn reserves_computed(&self) -> u64 {
         self.reserves.lock().computed
+    }
+
+    /// Whether one more order may be opened.
+    pub(crate) fn check_open_orders(&self) -> Result<(), Refusal> {
+        let most = self.settings.limits.open_orders;
+        if self.open_count() < most as usize {
+            return Ok(());
+        }
+        Err(Refusal::plain(format!("at most {most} orders may be open: cancel some first")))
+    }
+
+    /// Whether its journal takes nothing new.
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries >= self.settings.limits.journal_entries
     }
 
     /// All grids, oldest first.

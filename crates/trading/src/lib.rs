@@ -129,7 +129,7 @@ pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
 pub use sessions::{Auction, Placement};
-pub use settings::{Setting, Settings, Share, start_cash};
+pub use settings::{AccountLimits, Setting, Settings, Share, start_cash};
 pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};

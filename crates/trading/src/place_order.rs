@@ -24,6 +24,7 @@ pub(crate) fn submit(
     has_attached: bool,
 ) -> Result<Event, Refusal> {
     let admission = admit(&account.settings, scene, asked, has_attached)?;
+    account.check_open_orders()?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let standing = match admission.terms.delayed_until {

@@ -16,6 +16,7 @@ mod rules_checks;
 mod rules_grid;
 mod rules_grid_life;
 mod rules_holdings;
+mod rules_limits;
 mod rules_money;
 mod rules_order_of_work;
 mod rules_reach;

@@ -344,6 +344,9 @@ fn setting(key: &str, value: &str) -> Setting {
         "short_hk" => Setting::ShortHk(on),
         "liquidate" => Setting::Liquidate(on),
         "grid_questionnaire" => Setting::GridQuestionnaire(on),
+        "open_orders" => Setting::OpenOrders(value.parse().expect("a number")),
+        "grid_triggers" => Setting::GridTriggers(value.parse().expect("a number")),
+        "journal_entries" => Setting::JournalEntries(value.parse().expect("a number")),
         _ => panic!("{key:?} is no setting"),
     }
 }
