@@ -27,6 +27,11 @@ impl Default for Portion {
 const SPAN_MIN_S: i64 = 3_600;
 
 impl Portion {
+    /// Whether requests wait for all that is to be done.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.each_request == u32::MAX
+    }
+
     /// Brings an account that has begun to an instant, or a portion of the way.
     pub(crate) fn advance(&self, desk: &Desk<'_>, account: &mut Account, to: Timestamp) -> Outcome {
         let Some(horizon) = account.horizon().filter(|horizon| *horizon < to) else {

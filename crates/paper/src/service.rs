@@ -14,7 +14,9 @@ use crate::PaperError;
 use crate::arrivals::Arrivals;
 use crate::attempt::{Behind, Finished, RequestOptions};
 use crate::book::{self, AccountSlot, TRIES_MAX};
+use crate::closes::Closes;
 use crate::commit::{Audited, Committer};
+use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
@@ -123,7 +125,7 @@ pub struct Reading<'a> {
 
 pub struct Paper {
     pub(crate) accounts: Arc<Accounts>,
-    markets: Markets,
+    pub(crate) markets: Markets,
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
@@ -132,6 +134,7 @@ pub struct Paper {
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
+    pub(crate) equity_logs: EquityLogs,
 }
 
 impl fmt::Debug for Paper {
@@ -148,8 +151,8 @@ impl Paper {
         listener: Arc<dyn Listener>,
     ) -> Paper {
         let arrivals = Arrivals::of(accounts.shared().cloned());
-        let (minutes, securities) = (Minutes::default(), Securities::default());
-        let markets = Markets { history, minutes, arrivals, securities };
+        let (minutes, securities, closes) = (Minutes::default(), Securities::default(), Closes::default());
+        let markets = Markets { history, minutes, arrivals, securities, closes };
         Paper {
             accounts,
             markets,
@@ -159,6 +162,7 @@ impl Paper {
             requests: AtomicU64::new(0),
             rates: RwLock::new((i64::MIN, Arc::default())),
             portion: Portion::default(),
+            equity_logs: EquityLogs::default(),
         }
     }
 

@@ -95,9 +95,16 @@ impl<'a> Trader<'a> {
     pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::equity(seen, days);
-        let equity = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let equity = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.equity(id, days, (reader, &**core))
+        });
         equity.map_err(Problem::from_paper)
+    }
+
+    /// How many entries of its journal have to be read for that.
+    pub(crate) fn equity_left(&self) -> Result<u64, Problem> {
+        self.site.core.paper.equity_left(self.admitted.account().id).map_err(Problem::from_paper)
     }
 
     /// Whether the account has begun to trade. Asking does not begin it.
