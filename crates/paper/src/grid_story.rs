@@ -20,16 +20,20 @@ pub struct GridStory {
 
 /// The story of a grid; `None` if the journal has no such grid.
 pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
-    let mut symbol = None;
-    let mut steps = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.event.grid() == Some(id)) {
-        if let Event::GridSubmitted(new) = &entry.event {
-            symbol = Some(new.symbol.to_string());
-        }
+    let symbol = entries.iter().find_map(|entry| match &entry.event {
+        Event::GridSubmitted(new) if new.id == id => Some(new.symbol.to_string()),
+        _ => None,
+    });
+    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps: grid_steps(entries, id) })
+}
+
+pub(crate) fn grid_steps(entries: &[Entry], id: GridId) -> Vec<Step> {
+    let of_grid = entries.iter().filter(|entry| entry.event.grid() == Some(id));
+    let step = |entry: &Entry| {
         let at = entry.at.unwrap_or_default();
-        steps.extend(told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step }));
-    }
-    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps })
+        told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step })
+    };
+    of_grid.filter_map(step).collect()
 }
 
 fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> Step {

@@ -8,7 +8,7 @@
 //! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
 //! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
 //! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
-//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
+//! and why; `explain.rs` reads the part of a journal that is about one; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
 
 mod arrivals;
 mod attempt;
@@ -19,6 +19,7 @@ mod commit;
 mod equity;
 mod equity_log;
 mod error;
+mod explain;
 mod feed;
 mod flows;
 mod grid_preview;

@@ -17,7 +17,7 @@ use crate::position::Position;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::reserves::Reserves;
-use crate::settings::Settings;
+use crate::settings::{Settings, Share};
 use crate::words::{AccountType, Side};
 
 /// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be thrown away at any time.
@@ -55,6 +55,8 @@ pub struct Account {
     /// The instant up to which candles have acted.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
+    /// Each change of the participation setting, with the number of its entry.
+    pub(crate) participations: Vec<(u64, Option<Share>)>,
     #[serde(skip)]
     pub(crate) reserves: Reserves,
 }
@@ -95,6 +97,7 @@ impl Default for Account {
             entries: 0,
             began: None,
             horizon: None,
+            participations: Vec::new(),
             reserves: Reserves::default(),
         }
     }
@@ -107,6 +110,11 @@ impl Account {
 
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Each change of the participation setting, with the number of its entry.
+    pub fn participations(&self) -> &[(u64, Option<Share>)] {
+        &self.participations
     }
 
     /// The credit line in HKD as it was set; see [`Account::usable_credit`].

@@ -5,7 +5,7 @@ use trading::{Command, GridRuleInput, Quantity, Side, SubmitGrid, parse_price, p
 
 use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
-use crate::{Advanced, Moment, PaperError};
+use crate::{Advanced, Moment, PaperError, grid_story, story};
 
 /// Twenty minutes, each a step up or down.
 fn candles() -> Vec<String> {
@@ -160,4 +160,28 @@ fn a_portion_looks_at_so_many_candles_whether_or_not_anything_happens() {
     assert_eq!(advance(&service, &[id], after(1)).behind, []);
     assert_eq!(advance(&service, &[id], after(4)).behind, [id]);
     assert_eq!(advance(&service, &[id], after(4)).behind, []);
+}
+
+#[test]
+fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
+    let house = house();
+    let service = house.service();
+    let id = gridder(&house, &service, "ann");
+    let now = replay("10:30");
+    let participation = trading::Setting::Participation(Some(trading::Share::parse("0.02").unwrap()));
+    service.command(id, replay("10:05:15"), &Command::Set(participation)).unwrap();
+    let (orders, grids) = service.read(id, now, |reading| {
+        let orders: Vec<_> = reading.account.orders().iter().map(|order| order.id).collect();
+        (orders, reading.account.grids().iter().map(|grid| grid.id).collect::<Vec<_>>())
+    });
+    let journal = service.paper.journal(id).unwrap();
+    assert!(orders.len() > 10, "{}", orders.len());
+    for order in orders {
+        let told = service.with_reader(|reader| service.paper.order_story(id, order, (reader, now)));
+        assert_eq!(told.unwrap(), story(&journal, order));
+    }
+    for grid in grids {
+        let told = service.with_reader(|reader| service.paper.grid_story(id, grid, (reader, now)));
+        assert_eq!(told.unwrap(), grid_story(&journal, grid));
+    }
 }

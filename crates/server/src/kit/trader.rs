@@ -77,8 +77,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
-        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let story = core.with_reader(|reader| core.paper.order_story(id, order, (reader, &**core)));
         story.map_err(Problem::from_paper)
     }
 
@@ -86,8 +85,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn grid_story(&self, grid: GridId) -> Result<Option<GridStory>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::grid_story(seen.entries, grid);
-        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let story = core.with_reader(|reader| core.paper.grid_story(id, grid, (reader, &**core)));
         story.map_err(Problem::from_paper)
     }
 
