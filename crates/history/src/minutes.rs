@@ -63,6 +63,20 @@ impl History {
         Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)).map(|candle| candle.close))
     }
 
+    /// The closes, as they were traded, of the daily candles from one date up to another, which is not included: in one pass over their
+    /// blocks.
+    pub fn daily_closes(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        (from, until): (Date, Date),
+    ) -> Result<Vec<(Date, Price)>, HistoryError> {
+        let zone = self.venue(symbol).zone();
+        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
+        let days = window(view, &series, &(zone.midnight(from)..zone.midnight(until)))?;
+        Ok(days.iter().map(|candle| (zone.date(candle.time), candle.close)).collect())
+    }
+
     /// The close, as it was traded, of the last day before a date: of its daily candle, or of its last regular minute where no daily
     /// candle is stored.
     pub fn close_before(

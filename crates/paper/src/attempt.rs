@@ -49,11 +49,33 @@ pub(crate) struct Earlier {
     ticket: Option<Ticket>,
 }
 
+/// What an attempt has come to.
+#[derive(Debug)]
+pub(crate) enum Work<T> {
+    Done(T),
+    /// Nothing but a portion of what the market has brought: there is more.
+    Behind(Behind),
+}
+
+/// An account that has come to one instant, on its way to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behind {
+    pub(crate) at: Timestamp,
+    pub(crate) to: Timestamp,
+}
+
+/// What became of an attempt that is on the disk.
+#[derive(Debug)]
+pub(crate) enum Finished<T> {
+    Changed(Changed<T>),
+    Behind(Behind),
+}
+
 /// What has been decided; it holds when it is written.
 #[derive(Debug)]
 pub(crate) enum Attempt<T> {
     Made {
-        made: T,
+        made: Work<T>,
         refusal: Option<Refusal>,
         ticket: Option<Ticket>,
         /// Of what others have decided before, on which this rests.
@@ -107,12 +129,25 @@ impl Paper {
         feed.notice(&book.account);
         let desk = Desk::new(&feed, self.tables());
         // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
-        let worked = work(&desk, &mut book.account, now)?;
-        let (outcome, made) = feed.checked(worked)?;
+        let portion = self.portion.advance(&desk, &mut book.account, now);
+        let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
+        let (mut outcome, made) = match behind {
+            Some(behind) => (Outcome::default(), Work::Behind(behind)),
+            None => {
+                let (outcome, made) = work(&desk, &mut book.account, now)?;
+                (outcome, Work::Done(made))
+            }
+        };
+        outcome.follow(portion);
+        let (outcome, made) = feed.checked((outcome, made))?;
         let refusal = outcome.refusal.clone();
         let before = book.last_ticket;
         let is_kept = asked.keeps_head || !outcome.entries.is_empty();
-        let wake = if is_kept { feed.checked(wake(&book.account, &feed, now))? } else { None };
+        // The rest is due immediately.
+        let since = behind.map_or(now, |behind| behind.at);
+        let wake = if is_kept { feed.checked(wake(&book.account, &feed, since))? } else { None };
+        let portion_only = RequestOptions { keeps_head: asked.keeps_head, ..RequestOptions::default() };
+        let asked = if behind.is_some() { &portion_only } else { asked };
         let ticket = self.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
         book.last_ticket = ticket.or(before);
         kept.last_ticket = book.last_ticket.or(kept.last_ticket);
@@ -159,10 +194,12 @@ impl Paper {
         &self,
         id: AccountId,
         attempt: Attempt<T>,
-    ) -> Result<Option<Changed<T>>, PaperError> {
+    ) -> Result<Option<Finished<T>>, PaperError> {
         let (made, refusal, ticket, before, is_void, place) = match attempt {
-            Attempt::Ahead(moment) => return Ok(Some(Changed::Ahead(moment))),
-            Attempt::Repeated(Earlier { order, ticket: None }) => return Ok(Some(Changed::Repeated(order))),
+            Attempt::Ahead(moment) => return Ok(Some(Finished::Changed(Changed::Ahead(moment)))),
+            Attempt::Repeated(Earlier { order, ticket: None }) => {
+                return Ok(Some(Finished::Changed(Changed::Repeated(order))));
+            }
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
                 // Whether it was written is in the store by then.
                 self.committer.wait_for(&self.accounts, ticket);
@@ -186,7 +223,11 @@ impl Paper {
         if ticket.is_some() {
             self.keep_snapshot(id, &place);
         }
-        refusal.map_or(Ok(Some(Changed::Made(made))), |refusal| Err(refusal.into()))
+        match (made, refusal) {
+            (Work::Behind(behind), _) => Ok(Some(Finished::Behind(behind))),
+            (Work::Done(_), Some(refusal)) => Err(refusal.into()),
+            (Work::Done(made), None) => Ok(Some(Finished::Changed(Changed::Made(made)))),
+        }
     }
 
     /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of

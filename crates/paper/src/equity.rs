@@ -1,19 +1,29 @@
-//! What an account was worth at the end of each day: one fold of its journal, and what it held at the closes of the days.
+//! The value of an account at the end of each day: its holdings (`equity_log.rs`) at the closes of the days.
+//!
+//! Nothing is stored. Holdings are cached until the journal is cut, closes for a version of the store (`closes.rs`): a request reads
+//! the entries that are new since the last one, and computes a value for each of its points.
 
 use std::iter::successors;
+use std::sync::PoisonError;
 
 use market::{Date, Market, Price, Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Account, Dividend, Entry, Event, Fraction, HkdAmount, Rate, Refusal, Scene};
+use store::{AccountId, Reader};
+use trading::{
+    Account, CostMethod, Currency, Desk, Entry, Fraction, HkdAmount, Money, Position, Rate, Refusal, Scene,
+};
 
-use crate::look::Seen;
+use crate::PaperError;
+use crate::equity_log::{EquityDates, Holdings};
+use crate::feed::StoreFeed;
+use crate::opening::ensure_open;
+use crate::service::{Clock, Moment, Paper};
 
-/// When a date is over in every market: this long after the next one has begun in Hong Kong. The trading day of the US ends an hour
-/// earlier at the latest, and nothing has traded in Hong Kong by then.
-const OVER_AFTER_S: i64 = 9 * 3_600;
 /// Markets that an account trades in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
+/// Entries that one request reads at most. The next one goes on from there.
+const ENTRIES_EACH_REQUEST: u64 = 50_000;
 
 /// What an account was worth day by day, in HKD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -37,45 +47,126 @@ pub struct EquityPoint {
     pub market_value: String,
 }
 
-/// The last so many dates of an account, as far as it has been there.
-pub fn equity(seen: &Seen<'_>, days: u32) -> Equity {
-    let scene = &seen.reading.scene;
-    let mut equity = Equity { currency: "HKD", points: Vec::new(), missing: None };
-    let Some(began) = seen.reading.account.began() else { return equity };
-    let today = date_of(scene, scene.at);
-    let first = date_of(scene, began);
-    let back = successors(Some(today), |date| date.yesterday().ok()).take(days as usize);
-    let mut dates: Vec<Date> = back.take_while(|date| *date >= first).collect();
-    dates.reverse();
-    let mut worth = Worth { entries: seen.entries, account: Account::default(), changes: Vec::new() };
-    for date in dates {
-        let is_over = date < today;
-        let is_open = MARKETS.iter().any(|market| scene.feed.venue(*market).calendar().kind(date).is_some());
-        if is_over && !is_open {
-            continue;
+impl Paper {
+    /// The last so many dates of an account, as far as it has been there. Nothing is written.
+    pub fn equity(
+        &self,
+        id: AccountId,
+        days: u32,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<Equity, PaperError> {
+        let mut account = self.described(id)?;
+        let ticket = self.place(id).lock().last_ticket;
+        if let Some(ticket) = ticket {
+            // What the account has taken in is read out of the journal.
+            self.committer.wait_for(&self.accounts, ticket);
         }
-        let at = over_at(scene, date).min(scene.at);
-        worth.fold_through(at);
-        let scene = Scene::new(scene.feed, scene.tables, at);
-        let valued = if is_over { worth.at_close(&scene, date) } else { worth.at_mark(&scene) };
-        match valued {
-            Ok((cash, market_value)) => {
-                equity.points.push(EquityPoint::of(date, at, is_over, cash, market_value));
-            }
-            Err(refusal) => equity.missing = Some(refusal.text),
+        let moment = clock.moment().not_before(account.horizon());
+        let now = moment.as_of.now();
+        let mut unwritten = Vec::new();
+        let is_past = account.horizon().is_some_and(|horizon| horizon > now);
+        if is_past {
+            account = Account::fold_until(&self.journal(id)?, now);
         }
+        let feed = self.feed(reader, moment)?;
+        let desk = Desk::new(&feed, self.tables());
+        if !is_past {
+            unwritten = ensure_open(&desk, &mut account, id, now)?.entries;
+            unwritten.extend(desk.advance(&mut account, now).entries);
+        }
+        let Some(began) = account.began() else { return Ok(Equity::none()) };
+        let equity = self.points(id, (&feed, moment), (&account, began, days), &unwritten)?;
+        Ok(feed.checked(equity)?)
     }
-    equity
+
+    /// How many entries of its journal a request for the worth of an account would read.
+    pub fn equity_left(&self, id: AccountId) -> Result<u64, PaperError> {
+        let Some(head) = self.accounts.journal_head(id)? else { return Ok(0) };
+        let log = self.equity_logs.of_account(id);
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(log.left(&head))
+    }
+
+    fn points(
+        &self,
+        id: AccountId,
+        (feed, moment): (&StoreFeed<'_>, Moment),
+        (account, began, days): (&Account, Timestamp, u32),
+        unwritten: &[Entry],
+    ) -> Result<Equity, PaperError> {
+        let now = moment.as_of.now();
+        let of = EquityDates::of(&self.markets);
+        let (first, today) = (of.date(began), of.date(now));
+        let back = successors(Some(today), |date| date.yesterday().ok()).take(days as usize);
+        let mut dates: Vec<Date> = back.take_while(|date| *date >= first).collect();
+        dates.reverse();
+        let over = today.yesterday().map_or(now, |yesterday| of.over_at(yesterday));
+        let log = self.equity_logs.of_account(id);
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(head) = self.accounts.journal_head(id)? {
+            let most = if self.portion.is_patient() { u64::MAX } else { ENTRIES_EACH_REQUEST };
+            if let Some(at) = log.catch_up((&self.accounts, id, &head), of, over, most)? {
+                return Err(PaperError::CatchingUp { at, to: over });
+            }
+        }
+        // Entries that are not written yet are not cached.
+        let unwritten: Vec<Entry> =
+            unwritten.iter().filter(|entry| entry.at.is_none_or(|at| at <= over)).cloned().collect();
+        let log = match unwritten.is_empty() {
+            true => log,
+            false => {
+                let mut longer = log.clone();
+                drop(log);
+                longer.take(&unwritten, of);
+                return Ok(
+                    self.valued(feed, (account, now), &dates, |date| longer.at_end(date).map(|held| &**held))
+                );
+            }
+        };
+        Ok(self.valued(feed, (account, now), &dates, |date| log.at_end(date).map(|held| &**held)))
+    }
+
+    /// A point for each date on which a market was open, and one for now.
+    fn valued<'h>(
+        &self,
+        feed: &StoreFeed<'_>,
+        (account, now): (&Account, Timestamp),
+        dates: &[Date],
+        held: impl Fn(Date) -> Option<&'h Holdings>,
+    ) -> Equity {
+        let of = EquityDates::of(&self.markets);
+        let today = of.date(now);
+        let mut equity = Equity::none();
+        let range = (dates.first().copied().unwrap_or(today), today);
+        for date in dates {
+            let is_over = *date < today;
+            let is_open = MARKETS
+                .iter()
+                .any(|market| self.markets.history.venues().of(*market).calendar().kind(*date).is_some());
+            if is_over && !is_open {
+                continue;
+            }
+            let at = of.over_at(*date).min(now);
+            let scene = Scene::new(feed, self.tables(), at);
+            let worth = match held(*date).filter(|_| is_over) {
+                Some(held) => at_close(held, &scene, feed, *date, range),
+                None => at_mark(account, &scene),
+            };
+            match worth {
+                Ok((cash, market_value)) => {
+                    equity.points.push(EquityPoint::of(*date, at, is_over, cash, market_value));
+                }
+                Err(refusal) => equity.missing = Some(refusal.text),
+            }
+        }
+        equity
+    }
 }
 
-/// The date that an instant counts for.
-fn date_of(scene: &Scene<'_>, at: Timestamp) -> Date {
-    scene.feed.venue(Market::Hk).zone().date(Timestamp(at.0.saturating_sub(OVER_AFTER_S)))
-}
-
-fn over_at(scene: &Scene<'_>, date: Date) -> Timestamp {
-    let zone = scene.feed.venue(Market::Hk).zone();
-    zone.instant(date.tomorrow().unwrap_or(date), OVER_AFTER_S)
+impl Equity {
+    fn none() -> Equity {
+        Equity { currency: "HKD", points: Vec::new(), missing: None }
+    }
 }
 
 impl EquityPoint {
@@ -92,105 +183,50 @@ impl EquityPoint {
     }
 }
 
-/// An account while its journal is folded.
-struct Worth<'a> {
-    /// Those that are still to come.
-    entries: &'a [Entry],
-    account: Account,
-    /// Corporate actions that closes of earlier dates do not know of, in the order in which they were booked.
-    changes: Vec<PriceChange>,
+/// Cash, and holdings at the closes of a date. The day after has begun in both markets, so what splits then is split already, and
+/// what is paid then is in the cash: the close is brought to the new shares, without what was paid for each.
+fn at_close(
+    held: &Holdings,
+    scene: &Scene<'_>,
+    feed: &StoreFeed<'_>,
+    date: Date,
+    range: (Date, Date),
+) -> Result<(HkdAmount, HkdAmount), Refusal> {
+    let next = date.tomorrow().unwrap_or(date);
+    let price = |symbol: &Symbol| {
+        let close = feed.close_in(symbol, next, range).or_else(|| scene.mark(symbol))?;
+        let of_symbol =
+            held.changes.iter().filter(|change| change.ex_date > date && change.symbol == *symbol);
+        let units = of_symbol.fold(Fraction::whole(close.0.into()), |units, change| change.applied(units));
+        i64::try_from(units.round()).ok().map(Price)
+    };
+    let positions = held.positions.iter().map(|(symbol, position)| (symbol, position));
+    valued(scene, (held.cash.iter().copied(), positions, held.cost), price)
 }
 
-/// What a corporate action makes of a close before its ex-date.
-struct PriceChange {
-    symbol: Symbol,
-    ex_date: Date,
-    effect: Effect,
+/// The same at the prices of an instant.
+fn at_mark(account: &Account, scene: &Scene<'_>) -> Result<(HkdAmount, HkdAmount), Refusal> {
+    let held = (account.currencies(), account.positions(), account.settings().cost);
+    valued(scene, held, |symbol| scene.mark(symbol))
 }
 
-enum Effect {
-    /// Cash for each share, which the account has by then.
-    Paid(Fraction),
-    /// New shares for one old one.
-    Split(Fraction),
-}
-
-impl PriceChange {
-    /// Of an event that the account has taken in.
-    fn of(event: &Event, account: &Account) -> Option<PriceChange> {
-        let (symbol, ex_date, effect) = match event {
-            Event::DividendPaid(Dividend { symbol, ex_date, quantity, amount, .. }) => {
-                (symbol, *ex_date, Effect::Paid(amount.per(*quantity)))
-            }
-            Event::SharesChanged { symbol, ex_date, ratio, .. } => (symbol, *ex_date, Effect::Split(*ratio)),
-            // Rights are sold after the split of their day, for the shares that there are by then.
-            Event::RightsSold { symbol, ex_date, amount, .. } => {
-                (symbol, *ex_date, Effect::Paid(amount.per(account.held(symbol))))
-            }
-            _ => return None,
-        };
-        Some(PriceChange { symbol: symbol.clone(), ex_date, effect })
+fn valued<'p>(
+    scene: &Scene<'_>,
+    (currencies, positions, cost): (
+        impl Iterator<Item = (Currency, Money)>,
+        impl Iterator<Item = (&'p Symbol, &'p Position)>,
+        CostMethod,
+    ),
+    price: impl Fn(&Symbol) -> Option<Price>,
+) -> Result<(HkdAmount, HkdAmount), Refusal> {
+    let mut cash = HkdAmount::ZERO;
+    for (currency, amount) in currencies.filter(|(_, amount)| !amount.is_zero()) {
+        cash = cash.plus(scene.rate(currency)?.convert(amount));
     }
-
-    fn applied(&self, units: Fraction) -> Fraction {
-        match self.effect {
-            Effect::Paid(cash) => {
-                let (above, below) = cash.parts();
-                units.plus(Fraction::new(-above, below))
-            }
-            Effect::Split(ratio) => {
-                let (new, old) = ratio.parts();
-                units.times(old, new)
-            }
-        }
+    let mut market_value = HkdAmount::ZERO;
+    for (symbol, position) in positions {
+        let value = position.value(price(symbol), cost);
+        market_value = market_value.plus(scene.rate(position.currency)?.convert(value));
     }
-}
-
-impl Worth<'_> {
-    fn fold_through(&mut self, at: Timestamp) {
-        let due = self.entries.iter().take_while(|entry| entry.at.is_none_or(|of| of <= at)).count();
-        let (due, later) = self.entries.split_at(due);
-        for entry in due {
-            self.account.apply(entry);
-            self.changes.extend(PriceChange::of(&entry.event, &self.account));
-        }
-        self.entries = later;
-    }
-
-    /// Cash, and holdings at the closes of a date. The day after has begun in both markets, so what splits then is split already, and
-    /// what is paid then is in the cash: the close is brought to the new shares, without what was paid for each.
-    fn at_close(&mut self, scene: &Scene<'_>, date: Date) -> Result<(HkdAmount, HkdAmount), Refusal> {
-        self.changes.retain(|change| change.ex_date > date);
-        let Ok(next) = date.tomorrow() else { return self.at_mark(scene) };
-        self.valued(scene, |symbol| {
-            let close = scene.feed.close_before(symbol, next).or_else(|| scene.mark(symbol))?;
-            let of_symbol = self.changes.iter().filter(|change| change.symbol == *symbol);
-            let units =
-                of_symbol.fold(Fraction::whole(close.0.into()), |units, change| change.applied(units));
-            i64::try_from(units.round()).ok().map(Price)
-        })
-    }
-
-    /// The same at the prices of an instant.
-    fn at_mark(&self, scene: &Scene<'_>) -> Result<(HkdAmount, HkdAmount), Refusal> {
-        self.valued(scene, |symbol| scene.mark(symbol))
-    }
-
-    fn valued(
-        &self,
-        scene: &Scene<'_>,
-        price: impl Fn(&Symbol) -> Option<Price>,
-    ) -> Result<(HkdAmount, HkdAmount), Refusal> {
-        let mut cash = HkdAmount::ZERO;
-        for (currency, amount) in self.account.currencies().filter(|(_, amount)| !amount.is_zero()) {
-            cash = cash.plus(scene.rate(currency)?.convert(amount));
-        }
-        let method = self.account.settings().cost;
-        let mut market_value = HkdAmount::ZERO;
-        for (symbol, position) in self.account.positions() {
-            let value = position.value(price(symbol), method);
-            market_value = market_value.plus(scene.rate(position.currency)?.convert(value));
-        }
-        Ok((cash, market_value))
-    }
+    Ok((cash, market_value))
 }

@@ -36,6 +36,9 @@ pub enum PaperError {
     /// Others changed it each time that something was decided.
     #[error("the journal of account {account} is being changed by others, again and again")]
     Contended { account: i64 },
+    /// It goes on from there with the next request, and by itself if it has open orders.
+    #[error("the account is catching up with the market: it is at {at}, on its way to {to}; try again")]
+    CatchingUp { at: Timestamp, to: Timestamp },
     #[error("a transaction of the journals was lost")]
     Lost,
     #[error("the account has no journal yet")]

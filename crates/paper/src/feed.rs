@@ -4,7 +4,7 @@
 //! asked the engine looks for it before anything of the result is used ([`StoreFeed::checked`]).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use history::{AsOf, History, HistoryError};
@@ -16,6 +16,7 @@ use trading::{
 };
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
+use crate::closes::Closes;
 use crate::minutes::{Minutes, Part};
 use crate::rates::Rates;
 use crate::securities::Securities;
@@ -27,6 +28,7 @@ pub(crate) struct Markets {
     pub(crate) minutes: Minutes,
     pub(crate) arrivals: Arrivals,
     pub(crate) securities: Securities,
+    pub(crate) closes: Closes,
 }
 
 /// The markets for one request, at one state of the store.
@@ -59,6 +61,12 @@ impl<'a> StoreFeed<'a> {
     /// What is stored of a security, for its names.
     pub(crate) fn stored_security(&self, symbol: &Symbol) -> Option<store::Security> {
         self.ask(|reader| Ok(reader.view().security(symbol)?))
+    }
+
+    /// What [`Feed::close_before`] says, for one of many dates within a range.
+    pub(crate) fn close_in(&self, symbol: &Symbol, date: Date, range: (Date, Date)) -> Option<Price> {
+        let Markets { history, closes, .. } = self.markets;
+        self.ask(|reader| closes.before((history, reader), (symbol, self.version), date, range))
     }
 
     /// An answer of the store; nothing once something has failed.
@@ -107,8 +115,8 @@ impl<'a> StoreFeed<'a> {
     /// When a candle that came late acts next on an open order or grid.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
         let gridded = account.watching_grids().map(|grid| &grid.symbol);
-        let symbols = account.open_orders().map(|order| order.symbol()).chain(gridded);
-        let late = symbols.filter_map(|symbol| self.late(symbol));
+        let symbols: BTreeSet<&Symbol> = account.open_symbols().chain(gridded).collect();
+        let late = symbols.into_iter().filter_map(|symbol| self.late(symbol));
         late.filter_map(|late| late.next(after)).min()
     }
 

@@ -15,10 +15,16 @@ pub struct FlowQuery {
     pub from: Timestamp,
     pub through: Timestamp,
     pub symbol: Option<Symbol>,
+    /// So many are wanted, counted from the newest.
+    pub most: usize,
 }
 
+/// Entries that are read at a time, from the newest on.
+const ENTRIES_TOGETHER: u64 = 4_096;
+
 impl Paper {
-    /// The movements within two instants, newest first. What was entered before the first request happened with it.
+    /// The newest movements within two instants, newest first. What was entered before the first request happened with it. The journal
+    /// is read backwards, and no further than it takes.
     pub fn flows(
         &self,
         id: AccountId,
@@ -29,34 +35,41 @@ impl Paper {
         let began = began.unwrap_or(now);
         let through = query.through.min(now);
         let mut flows = Vec::new();
+        let since = (query.from.max(Timestamp(1)), through);
+        self.add_flows(id, query, since, began, &mut flows)?;
         if (query.from..=through).contains(&began) {
             // Entries without an instant are stored with the first one there is.
             let prepared = (Timestamp::default(), Timestamp::default());
-            self.add_flows((id, query.symbol.as_ref()), prepared, began, &mut flows)?;
+            self.add_flows(id, query, prepared, began, &mut flows)?;
         }
-        let since = (query.from.max(Timestamp(1)), through);
-        self.add_flows((id, query.symbol.as_ref()), since, began, &mut flows)?;
-        flows.reverse();
         Ok(flows)
     }
 
     fn add_flows(
         &self,
-        (id, symbol): (AccountId, Option<&Symbol>),
-        range: (Timestamp, Timestamp),
+        id: AccountId,
+        query: &FlowQuery,
+        (from, through): (Timestamp, Timestamp),
         began: Timestamp,
         flows: &mut Vec<CashFlow>,
     ) -> Result<(), PaperError> {
-        let mut after = 0;
-        loop {
-            let rows = self.accounts.journal_entries_between(id, after, range)?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = last.number;
-            for row in &rows {
-                let of_entry = cash_flows(&parsed(id, row)?).into_iter();
-                let wanted = of_entry.filter(|flow| symbol.is_none() || flow.symbol.as_ref() == symbol);
+        if from > through {
+            return Ok(());
+        }
+        let first = self.accounts.journal_number_at(id, Timestamp(from.0.saturating_sub(1)))?;
+        let mut last = self.accounts.journal_number_at(id, through)?;
+        while last > first && flows.len() < query.most {
+            let after = first.max(last.saturating_sub(ENTRIES_TOGETHER));
+            let rows = self.accounts.journal_entries(id, after)?;
+            for row in rows.iter().rev().filter(|row| row.number <= last) {
+                let of_entry = cash_flows(&parsed(id, row)?).into_iter().rev();
+                let wanted = of_entry
+                    .filter(|flow| query.symbol.is_none() || flow.symbol.as_ref() == query.symbol.as_ref());
                 flows.extend(wanted.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }));
             }
+            last = after;
         }
+        flows.truncate(query.most);
+        Ok(())
     }
 }

@@ -20,16 +20,20 @@ pub struct GridStory {
 
 /// The story of a grid; `None` if the journal has no such grid.
 pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
-    let mut symbol = None;
-    let mut steps = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.event.grid() == Some(id)) {
-        if let Event::GridSubmitted(new) = &entry.event {
-            symbol = Some(new.symbol.to_string());
-        }
+    let symbol = entries.iter().find_map(|entry| match &entry.event {
+        Event::GridSubmitted(new) if new.id == id => Some(new.symbol.to_string()),
+        _ => None,
+    });
+    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps: grid_steps(entries, id) })
+}
+
+pub(crate) fn grid_steps(entries: &[Entry], id: GridId) -> Vec<Step> {
+    let of_grid = entries.iter().filter(|entry| entry.event.grid() == Some(id));
+    let step = |entry: &Entry| {
         let at = entry.at.unwrap_or_default();
-        steps.extend(told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step }));
-    }
-    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps })
+        told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step })
+    };
+    of_grid.filter_map(step).collect()
 }
 
 fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> Step {
@@ -47,9 +51,14 @@ fn told(event: &Event) -> Option<Step> {
             step("replaced", format!("replaced: its base is {} now", plain_price(rule.base)), because)
         }
         Event::GridTriggered(trigger) => triggered(trigger),
-        Event::GridSlept { candle, .. } => {
-            let open = plain_price(candle.open);
-            let words = format!("asleep: a candle opened at {open}, outside of its bounds");
+        Event::GridSlept { candle, reason, .. } => {
+            let words = match reason {
+                SleepingReason::Triggers => format!("asleep: {}", skipped(*reason)),
+                _ => {
+                    let open = plain_price(candle.open);
+                    format!("asleep: a candle opened at {open}, outside of its bounds")
+                }
+            };
             with_candle(step("slept", words, Vec::new()), candle)
         }
         Event::GridSuspended { reason, .. } => step("suspended", format!("suspended: {reason}"), Vec::new()),
@@ -97,6 +106,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
         SleepingReason::Position => "the account's position would leave its limits",
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
+        SleepingReason::Triggers => "it has triggered as often as it may in a trading day",
     }
 }
 

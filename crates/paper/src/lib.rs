@@ -4,19 +4,22 @@
 //! everything happen that the market has brought since the account was last looked at, and both return only when what happened is on
 //! the disk. [`Paper::advance`] does that alone, for many accounts at once. An account that nobody asks about costs nothing.
 //!
-//! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
+//! Start with `service.rs`, then `attempt.rs` (how a request is decided and written), `portion.rs` (how much at a time) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
 //! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
 //! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
-//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
+//! and why; `explain.rs` reads the part of a journal that is about one; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
 
 mod arrivals;
 mod attempt;
 mod book;
 mod charge;
+mod closes;
 mod commit;
 mod equity;
+mod equity_log;
 mod error;
+mod explain;
 mod feed;
 mod flows;
 mod grid_preview;
@@ -30,6 +33,7 @@ mod minutes;
 mod opening;
 mod operator_words;
 mod orders;
+mod portion;
 mod preview;
 mod rates;
 mod reason;
@@ -48,7 +52,7 @@ mod tests;
 mod travel;
 
 pub use charge::Charge;
-pub use equity::{Equity, EquityPoint, equity};
+pub use equity::{Equity, EquityPoint};
 pub use error::PaperError;
 pub use flows::FlowQuery;
 pub use grid_preview::{GridPreview, GridSide};
@@ -60,7 +64,7 @@ pub use opening::Opening;
 pub use operator_words::{Exchanged, in_words};
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
-pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};
+pub use service::{Advanced, Audit, Clock, Done, Moment, Paper, Reading, Watched};
 pub use statement_document::{CHANNEL, StatementDocument};
 pub use statement_rows::{
     AccountBalance, AccountBalanceChange, AccountBalanceChangeSum, AccountBalanceLock, AccountBalanceLockSum,

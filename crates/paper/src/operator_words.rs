@@ -101,6 +101,7 @@ mod tests {
             (Command::Set(Setting::ShortHk(true)), "short_hk on"),
             (Command::Set(Setting::SlippageTicks(2)), "slippage_ticks 2"),
             (Command::Set(Setting::GridQuestionnaire(true)), "grid_questionnaire on"),
+            (Command::Set(Setting::OpenOrders(200)), "open_orders 200"),
         ] {
             assert_eq!(in_words(&command), words);
         }

@@ -12,15 +12,18 @@ use trading::{Account, Command, Currency, Entry, GridId, OrderId, Outcome, Rate,
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
-use crate::attempt::RequestOptions;
+use crate::attempt::{Behind, Finished, RequestOptions};
 use crate::book::{self, AccountSlot, TRIES_MAX};
+use crate::closes::Closes;
 use crate::commit::{Audited, Committer};
+use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
 use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
 use crate::orders::{Made, carry_out, check_texts};
+use crate::portion::Portion;
 use crate::rates::Rates;
 use crate::securities::Securities;
 
@@ -92,6 +95,15 @@ pub struct Done {
     pub is_repeated: bool,
 }
 
+/// What became of accounts that were to be advanced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Advanced {
+    /// Those that have more to catch up with.
+    pub behind: Vec<AccountId>,
+    /// Those of which the log says why they could not be advanced.
+    pub failed: Vec<AccountId>,
+}
+
 /// An account that somebody listens to: it stays in memory, and with it what they have heard of.
 #[derive(Debug)]
 pub struct Watched {
@@ -113,7 +125,7 @@ pub struct Reading<'a> {
 
 pub struct Paper {
     pub(crate) accounts: Arc<Accounts>,
-    markets: Markets,
+    pub(crate) markets: Markets,
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
@@ -121,6 +133,8 @@ pub struct Paper {
     requests: AtomicU64,
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
+    pub(crate) portion: Portion,
+    pub(crate) equity_logs: EquityLogs,
 }
 
 impl fmt::Debug for Paper {
@@ -137,8 +151,8 @@ impl Paper {
         listener: Arc<dyn Listener>,
     ) -> Paper {
         let arrivals = Arrivals::of(accounts.shared().cloned());
-        let (minutes, securities) = (Minutes::default(), Securities::default());
-        let markets = Markets { history, minutes, arrivals, securities };
+        let (minutes, securities, closes) = (Minutes::default(), Securities::default(), Closes::default());
+        let markets = Markets { history, minutes, arrivals, securities, closes };
         Paper {
             accounts,
             markets,
@@ -147,7 +161,16 @@ impl Paper {
             places: Mutex::default(),
             requests: AtomicU64::new(0),
             rates: RwLock::new((i64::MIN, Arc::default())),
+            portion: Portion::default(),
+            equity_logs: EquityLogs::default(),
         }
+    }
+
+    /// The same for a caller who waits however much an account has to catch up with: a command line.
+    #[must_use]
+    pub fn patient(self) -> Paper {
+        let portion = Portion { each_request: u32::MAX, ..self.portion };
+        Paper { portion, ..self }
     }
 
     /// The same with other tables.
@@ -251,11 +274,12 @@ impl Paper {
         }
     }
 
-    /// Lets happen to accounts what the market has brought, and keeps when something may happen next. All of them wait for the disk
-    /// together. One that cannot be advanced is told to the log, and hinders no other.
-    pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) {
+    /// Lets happen to accounts what the market has brought, of each a portion at most, and keeps when something may happen next. All of
+    /// them wait for the disk together. One that cannot be advanced is told to the log, and hinders no other.
+    pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) -> Advanced {
         let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
+        let mut advanced = Advanced::default();
         for id in ids {
             let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |desk, account, now| {
                 // One that has not begun is not begun by the clock.
@@ -265,11 +289,27 @@ impl Paper {
             attempts.push((*id, attempt));
         }
         for (id, attempt) in attempts {
-            // Where another process was quicker, the next look finds whether anything is left to do.
-            if let Err(error) = attempt.and_then(|attempt| self.finish(id, attempt)) {
-                tracing::error!(%error, account = id.0, "cannot advance a paper account");
+            match attempt.and_then(|attempt| self.finish(id, attempt)) {
+                Ok(Some(Finished::Behind(_))) => advanced.behind.push(id),
+                // Where another process was quicker, the next look finds whether anything is left to do.
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(%error, account = id.0, "cannot advance a paper account");
+                    advanced.failed.push(id);
+                }
             }
         }
+        advanced
+    }
+
+    /// Brings an account that has begun to now, in portions, so that what follows has little left to do.
+    pub fn catch_up(
+        &self,
+        id: AccountId,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<(), PaperError> {
+        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
+        self.change(id, (reader, &clock), &asked, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
     /// Accounts to which something may have happened by an instant, at most so many.
@@ -324,12 +364,20 @@ impl Paper {
         asked: &RequestOptions<'_>,
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
-        for tries in 0..TRIES_MAX {
+        let (mut tries, mut portions) = (0, 0);
+        while tries < TRIES_MAX {
             // Who only looks seldom has anything to write. Without a turn it is tried all the same.
             let turn = (!asked.is_read || tries > 0).then(|| self.accounts.journal_turn(id).ok());
             let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
-            if let Some(changed) = self.finish(id, attempt)? {
-                return Ok(changed);
+            match self.finish(id, attempt)? {
+                Some(Finished::Changed(changed)) => return Ok(changed),
+                Some(Finished::Behind(Behind { at, to })) => {
+                    portions += 1;
+                    if portions >= self.portion.each_request {
+                        return Err(PaperError::CatchingUp { at, to });
+                    }
+                }
+                None => tries += 1,
             }
             drop(turn);
         }

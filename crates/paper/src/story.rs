@@ -70,17 +70,34 @@ pub struct StoryFill {
 
 /// The story of an order; `None` if the journal has no such order.
 pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
+    let mut shares: Vec<(u64, Option<Share>)> = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Opened { settings, .. } => shares.push((entry.number, settings.participation)),
+            Event::Set { setting: Setting::Participation(set) } => shares.push((entry.number, *set)),
+            _ => {}
+        }
+    }
+    let share = |entry: &Entry| {
+        let before = shares.iter().rev().find(|(number, _)| *number < entry.number);
+        before.and_then(|(_, share)| *share)
+    };
+    story_of(entries, id, share)
+}
+
+/// The same out of a part of the journal. `share` is what the account may take of a candle's volume at an entry.
+pub(crate) fn story_of(
+    entries: &[Entry],
+    id: OrderId,
+    share: impl Fn(&Entry) -> Option<Share>,
+) -> Option<Story> {
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
-    let mut share = None;
     // The order of a trigger comes right after it.
     let mut trigger: Option<&GridTrigger> = None;
     for entry in entries {
-        match &entry.event {
-            Event::GridTriggered(last) => trigger = Some(last.as_ref()),
-            Event::Opened { settings, .. } => share = settings.participation,
-            Event::Set { setting: Setting::Participation(set) } => share = *set,
-            _ => {}
+        if let Event::GridTriggered(last) = &entry.event {
+            trigger = Some(last.as_ref());
         }
         if entry.event.order() != Some(id) {
             continue;
@@ -90,7 +107,7 @@ pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
         }
         // Nothing happens to an order before it is there.
         let Some(teller) = teller.as_mut() else { continue };
-        teller.share = share;
+        teller.share = share(entry);
         let step = teller.step(entry.at.unwrap_or_default(), &entry.event);
         steps.push(match &entry.event {
             Event::Accepted(accepted) => teller.origin(step, accepted, trigger),

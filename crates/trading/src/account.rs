@@ -15,7 +15,9 @@ use crate::order::{Order, OrderId};
 use crate::orders::Orders;
 use crate::position::Position;
 use crate::quantity::Quantity;
-use crate::settings::Settings;
+use crate::refusal::Refusal;
+use crate::reserves::Reserves;
+use crate::settings::{Settings, Share};
 use crate::words::{AccountType, Side};
 
 /// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be thrown away at any time.
@@ -56,6 +58,10 @@ pub struct Account {
     /// Not of the journal: see [`Account::set_numbers_used`].
     #[serde(skip)]
     pub(crate) numbers_used: u64,
+    /// Each change of the participation setting, with the number of its entry.
+    pub(crate) participations: Vec<(u64, Option<Share>)>,
+    #[serde(skip)]
+    pub(crate) reserves: Reserves,
 }
 
 /// Interest accrues in fractions of both years, 360 and 365 days.
@@ -95,6 +101,8 @@ impl Default for Account {
             began: None,
             horizon: None,
             numbers_used: 0,
+            participations: Vec::new(),
+            reserves: Reserves::default(),
         }
     }
 }
@@ -106,6 +114,11 @@ impl Account {
 
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Each change of the participation setting, with the number of its entry.
+    pub fn participations(&self) -> &[(u64, Option<Share>)] {
+        &self.participations
     }
 
     /// The credit line in HKD as it was set; see [`Account::usable_credit`].
@@ -184,6 +197,35 @@ impl Account {
 
     pub fn has_open_orders(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// The securities of open orders.
+    pub fn open_symbols(&self) -> impl Iterator<Item = &Symbol> {
+        self.open.keys()
+    }
+
+    /// How many orders are open.
+    pub fn open_count(&self) -> usize {
+        self.open.values().map(Vec::len).sum()
+    }
+
+    /// How often the reserve of an order was computed: what benchmarks and tests count.
+    pub fn reserves_computed(&self) -> u64 {
+        self.reserves.lock().computed
+    }
+
+    /// Whether one more order may be opened.
+    pub(crate) fn check_open_orders(&self) -> Result<(), Refusal> {
+        let most = self.settings.limits.open_orders;
+        if self.open_count() < most as usize {
+            return Ok(());
+        }
+        Err(Refusal::plain(format!("at most {most} orders may be open: cancel some first")))
+    }
+
+    /// Whether its journal takes nothing new.
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries >= self.settings.limits.journal_entries
     }
 
     /// All grids, oldest first.

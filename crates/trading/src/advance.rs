@@ -21,8 +21,9 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// Brings an account to an instant. The first time is where its time begins.
-pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp) {
+/// Brings an account to an instant. The first time is where its time begins. After so many entries it stops, once everything of the
+/// instant has happened: the account's horizon says where.
+pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, entries_max: usize) {
     let Some(mut now) = work.account.horizon else {
         work.record(Some(to), Event::Began);
         return;
@@ -39,6 +40,10 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp) {
         let is_timed = timer == Some(at);
         step(work, &ahead, at, is_timed);
         now = at;
+        if work.outcome.entries.len() >= entries_max {
+            work.account.set_horizon(Some(now));
+            return;
+        }
         // The clock's next instant changes only when something did.
         if is_timed || work.account.entries != before {
             timer = timers::next(work.account, work.feed, now);

@@ -9,7 +9,8 @@ use crate::currency::Currency;
 use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
-use crate::scene::Scene;
+use crate::reserves::{Basis, KnownOrder, Reserve, ReserveSums};
+use crate::scene::{Dates, Scene};
 use crate::tables::{ChargeBasis, DayTotals, Fee};
 
 /// The money of one currency.
@@ -50,19 +51,6 @@ impl Balance {
     /// What has changed hands.
     pub fn settled(&self) -> Money {
         self.cash - self.receivable + self.payable
-    }
-}
-
-/// What an order holds back: what its rest costs at its reserve price, and the fees of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reserve {
-    pub(crate) principal: Money,
-    pub(crate) fees: Money,
-}
-
-impl Reserve {
-    pub(crate) fn total(&self) -> Money {
-        self.principal + self.fees
     }
 }
 
@@ -117,21 +105,41 @@ pub(crate) fn reserve_of(account: &Account, order: &Order, scene: &Scene<'_>) ->
     reserve_for(account, order, scene, order.remaining(), price)
 }
 
-/// Open buys that hold back cash.
-fn working_buys(account: &Account, except: Option<OrderId>) -> impl Iterator<Item = &Order> {
-    account
-        .open_orders()
-        .filter(move |order| order.terms.side.is_buy() && order.is_working() && Some(order.id) != except)
+/// What the open orders of an account hold back. Only those that have changed since the last time are computed.
+pub(crate) fn held<T>(account: &Account, scene: &Scene<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
+    let mut sums = account.reserves.lock();
+    let Dates { hk, us } = scene.dates;
+    let basis = Basis { fees: scene.tables.fees.id(), plan: account.settings.fees, dates: [hk, us] };
+    let known = |order: &Order| KnownOrder {
+        currency: order.facts.currency,
+        is_buy: order.terms.side.is_buy(),
+        reserve: reserve_of(account, order, scene),
+    };
+    match sums.outdated(basis) {
+        Some(changed) => {
+            for number in changed {
+                let order = account.by_number(number).filter(|order| order.is_working());
+                sums.set(number, order.map(known));
+            }
+        }
+        None => {
+            for order in account.open_orders().filter(|order| order.is_working()) {
+                sums.set(order.id.number(), Some(known(order)));
+            }
+        }
+    }
+    look(&sums)
 }
 
 /// The balance of one currency. `except` is an order whose reserve is given back first.
 pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except: Option<OrderId>) -> Balance {
-    let mut balance = Balance { cash: account.cash(currency), ..Balance::default() };
-    for order in working_buys(account, except).filter(|order| order.facts.currency == currency) {
-        let reserve = reserve_of(account, order, scene);
-        balance.reserved += reserve.total();
-        balance.reserved_fees += reserve.fees;
-    }
+    let reserve = held(account, scene, |sums| sums.of_currency(currency, except.map(OrderId::number)));
+    let mut balance = Balance {
+        cash: account.cash(currency),
+        reserved: reserve.total(),
+        reserved_fees: reserve.fees,
+        ..Balance::default()
+    };
     let method = account.settings.cost;
     for (symbol, position) in account.positions().filter(|(_, position)| position.currency == currency) {
         if position.quantity.is_negative() {
@@ -160,7 +168,7 @@ pub(crate) fn settled(account: &Account, scene: &Scene<'_>, currency: Currency) 
 pub fn balances(account: &Account, scene: &Scene<'_>) -> BTreeMap<Currency, Balance> {
     let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
     currencies.extend(account.positions().map(|(_, position)| position.currency));
-    currencies.extend(working_buys(account, None).map(|order| order.facts.currency));
+    held(account, scene, |sums| currencies.extend(sums.currencies()));
     currencies.push(Currency::HKD);
     currencies.sort_unstable();
     currencies.dedup();

@@ -87,6 +87,18 @@ impl Command {
         Command::Submit(Box::new(terms))
     }
 
+    /// Whether a client asks for something new with it, which a full journal has no room for. Ending something is always possible.
+    pub(crate) fn adds(&self) -> bool {
+        matches!(
+            self,
+            Command::Submit(_)
+                | Command::Replace { .. }
+                | Command::SubmitGrid(_)
+                | Command::ReplaceGrid { .. }
+                | Command::RestartGrid { .. }
+        )
+    }
+
     /// Whether a client may give it; the rest is for operators, also before the first request.
     pub fn is_of_client(&self) -> bool {
         matches!(

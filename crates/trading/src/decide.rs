@@ -24,6 +24,13 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
         let text = format!("account is at {horizon}, the market clock at {}", scene.at);
         return Err(Refusal::plain(text));
     }
+    if account.is_full() && command.adds() {
+        let most = account.settings.limits.journal_entries;
+        let text = format!(
+            "the journal of this account is full, it has {most} entries: its operator can raise journal_entries, or reset it"
+        );
+        return Err(Refusal::plain(text));
+    }
     let event = match command {
         Command::Open { account: number, settings } => open(account, *number, settings)?,
         Command::Submit(terms) => submit(account, scene, terms)?,

@@ -39,9 +39,15 @@ impl<'a> Desk<'a> {
 
     /// Lets everything happen to an account that happens up to an instant. An account that is further already stays so.
     pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
+        self.advance_within(account, to, usize::MAX)
+    }
+
+    /// The same in portions: stops after the instant at which it has made so many entries. [`Account::horizon`] says how far it came;
+    /// going on from there gives what one step would have given.
+    pub fn advance_within(&self, account: &mut Account, to: Timestamp, entries_max: usize) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         if work.account.horizon.is_none_or(|horizon| horizon <= to) {
-            advance(&mut work, to);
+            advance(&mut work, to, entries_max);
         }
         work.outcome
     }
@@ -52,7 +58,7 @@ impl<'a> Desk<'a> {
         let mut work = Work::new(account, self.feed, self.tables);
         let is_preparing = work.account.horizon.is_none() && !command.is_of_client();
         if !is_preparing && work.account.horizon.is_none_or(|horizon| horizon <= now) {
-            advance(&mut work, now);
+            advance(&mut work, now, usize::MAX);
         }
         match decide(work.account, command, &self.scene(now)) {
             Ok(events) => {

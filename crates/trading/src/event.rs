@@ -138,10 +138,12 @@ pub enum Event {
     },
     /// A level was reached. The order that it makes follows, unless it was skipped.
     GridTriggered(Box<GridTrigger>),
-    /// A candle opened outside of the bounds.
+    /// A candle opened outside of the bounds, or reached a level that the grid may not trigger at any more today.
     GridSlept {
         grid: GridId,
         candle: Bar,
+        #[serde(default = "slept_for_price", skip_serializing_if = "is_price")]
+        reason: SleepingReason,
     },
     GridSuspended {
         grid: GridId,
@@ -256,6 +258,14 @@ pub struct NewGrid {
     pub rule: GridRule,
     #[serde(with = "codec::instant_option")]
     pub ends_at: Option<Timestamp>,
+}
+
+fn slept_for_price() -> SleepingReason {
+    SleepingReason::Price
+}
+
+fn is_price(reason: &SleepingReason) -> bool {
+    *reason == SleepingReason::Price
 }
 
 /// One trigger of a grid.

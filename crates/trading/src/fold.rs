@@ -9,6 +9,7 @@ use crate::money::{Fraction, Money};
 use crate::order::{Facts, Fill, HistoryRow, Order, OrderId, Since, Watch};
 use crate::position::Position;
 use crate::quantity::Quantity;
+use crate::settings::Setting;
 use crate::tables::{DayTotals, Fee};
 use crate::words::{OrderStatus, TriggerStatus};
 
@@ -54,8 +55,14 @@ impl Account {
             Event::Opened { account, settings } => {
                 self.number = *account;
                 self.settings = settings.clone();
+                self.participations.push((self.entries, settings.participation));
             }
-            Event::Set { setting } => self.settings.set(*setting),
+            Event::Set { setting } => {
+                if let Setting::Participation(share) = setting {
+                    self.participations.push((self.entries, *share));
+                }
+                self.settings.set(*setting);
+            }
             Event::CreditSet { credit } => self.credit = *credit,
             Event::Deposited { currency, amount } | Event::Adjusted { currency, amount, .. } => {
                 self.pay(*currency, *amount);
@@ -208,6 +215,7 @@ impl Account {
         }
         let gained = order.history.len() - rows;
         let is_final = order.status().is_final();
+        self.reserves.changed(id.number());
         self.last_sequence = sequence;
         self.apply_to_grid_of(id, event);
         if is_final {

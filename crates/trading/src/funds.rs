@@ -1,18 +1,21 @@
 //! What a buy or a short sale needs, and how much of one there is money for.
 
+use std::collections::BTreeMap;
+
 use crate::account::Account;
-use crate::balance::{Reserve, balance, reserve_for, reserve_of};
+use crate::balance::{balance, held, reserve_for};
 use crate::currency::Currency;
-use crate::feed::FACTOR_UNIT;
+use crate::feed::{FACTOR_UNIT, Factors};
 use crate::figures::figures;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
+use crate::reserves::Reserve;
 use crate::scene::Scene;
 use crate::words::{AccountType, Side};
 
-use market::Price;
+use market::{Price, Symbol};
 
 const FUNDS: &str = "insufficient funds";
 
@@ -94,21 +97,31 @@ fn is_short_sale(account: &Account, order: &Order) -> bool {
 }
 
 /// Whether the account's margins limit what it buys.
-fn is_margined(account: &Account, order: &Order) -> bool {
+fn is_margined(account: &Account, scene: &Scene<'_>, order: &Order) -> bool {
     let shorts = || {
         account.positions().any(|(_, position)| position.quantity.is_negative())
-            || account
-                .open_orders()
-                .any(|open| open.id != order.id && open.is_working() && is_short_sale(account, open))
+            || (held(account, scene, |sums| sums.has_sell_beside(order.id.number()))
+                && account
+                    .open_orders()
+                    .any(|open| open.id != order.id && open.is_working() && is_short_sale(account, open)))
     };
     let is_margin = account.settings.account_type == AccountType::Margin;
     is_margin && (!account.usable_credit().is_zero() || is_short_sale(account, order) || shorts())
 }
 
-/// What an order ties up of the buying power, in HKD.
-fn tied_up(scene: &Scene<'_>, order: &Order, reserve: Reserve) -> Result<HkdAmount, Refusal> {
+/// The margin factors of what an order opens.
+fn order_factors(scene: &Scene<'_>, order: &Order) -> Factors {
     let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
-    let factors = scene.factors(order.symbol(), side);
+    scene.factors(order.symbol(), side)
+}
+
+/// What an order ties up of the buying power, in HKD.
+fn tied_up(
+    scene: &Scene<'_>,
+    order: &Order,
+    factors: Factors,
+    reserve: Reserve,
+) -> Result<HkdAmount, Refusal> {
     let currency = order.facts.currency;
     let margin = scene.convert(currency, reserve.principal)?.share(factors.im, FACTOR_UNIT);
     Ok(margin.plus(scene.convert(currency, reserve.fees)?))
@@ -118,18 +131,25 @@ fn tied_up(scene: &Scene<'_>, order: &Order, reserve: Reserve) -> Result<HkdAmou
 fn rule_b(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
     let Demand { order, quantity, price } = demand;
     let opening = quantity - covering(account, order, quantity);
-    if !is_margined(account, order) || opening.is_zero() {
+    if !is_margined(account, scene, order) || opening.is_zero() {
         return Ok(());
     }
     let fees = reserve_for(account, order, scene, quantity, price).fees;
     let reserve = Reserve { principal: Money::of(price, opening, order.facts.multiplier), fees };
-    let needed = tied_up(scene, order, reserve)?;
+    let needed = tied_up(scene, order, order_factors(scene, order), reserve)?;
     let mut left = figures(account, scene)?.buy_power();
-    for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
-        if open.terms.side.is_buy() || is_short_sale(account, open) {
-            left = left.minus(tied_up(scene, open, reserve_of(account, open, scene))?);
+    left = held(account, scene, |sums| {
+        // The factors of a security are read once, whatever the number of its orders.
+        let mut known: BTreeMap<(&Symbol, Side), Factors> = BTreeMap::new();
+        for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
+            if open.terms.side.is_buy() || is_short_sale(account, open) {
+                let key = (open.symbol(), open.terms.side);
+                let factors = *known.entry(key).or_insert_with(|| order_factors(scene, open));
+                left = left.minus(tied_up(scene, open, factors, sums.of_order(open.id.number()))?);
+            }
         }
-    }
+        Ok(left)
+    })?;
     if needed <= left {
         return Ok(());
     }

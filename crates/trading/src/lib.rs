@@ -15,7 +15,7 @@
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; their text in `tables/*.csv` of the crate |
 //! | the market, as told | `feed` (the trait), `scene` (what may be known at one instant), `tape` (candles in act order) |
 //! | state | `event` (the journal), `fold` (events onto the state), `account`, `order`, `orders`, `position` |
-//! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
+//! | money | `balance` (C, F, S, unsettled), `reserves` (the sums behind F, cached), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, what a candle does, sub-orders, profit |
@@ -87,6 +87,7 @@ mod quantity;
 mod reach;
 mod refusal;
 mod release;
+mod reserves;
 mod roll;
 mod scene;
 mod sessions;
@@ -130,7 +131,7 @@ pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
 pub use sessions::{Auction, Placement};
-pub use settings::{Setting, Settings, Share, start_cash};
+pub use settings::{AccountLimits, Setting, Settings, Share, start_cash};
 pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};

@@ -19,6 +19,7 @@ use crate::words::{OrderStatus, OrderType, TriggerStatus};
 
 pub(crate) fn submit(account: &Account, scene: &Scene<'_>, asked: &Terms) -> Result<Event, Refusal> {
     let admission = admit(&account.settings, scene, asked)?;
+    account.check_open_orders()?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let standing = match admission.terms.delayed_until {

@@ -76,6 +76,32 @@ pub struct Settings {
     /// Grids are taken only from a client who has agreed to what a strategy risks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
+    #[serde(default, skip_serializing_if = "AccountLimits::is_default")]
+    pub limits: AccountLimits,
+}
+
+/// What one account may cost everyone else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccountLimits {
+    /// Orders that are open at a time: parked, held, conditional ones and those of grids included.
+    pub open_orders: u32,
+    /// Triggers of one grid on one trading day.
+    pub grid_triggers: u32,
+    /// Entries of the journal. Beyond them only open orders go on.
+    pub journal_entries: u64,
+}
+
+impl AccountLimits {
+    fn is_default(&self) -> bool {
+        *self == AccountLimits::default()
+    }
+}
+
+impl Default for AccountLimits {
+    fn default() -> AccountLimits {
+        AccountLimits { open_orders: 1_000, grid_triggers: 100, journal_entries: 1_000_000 }
+    }
 }
 
 impl Default for Settings {
@@ -93,6 +119,7 @@ impl Default for Settings {
             short_hk: false,
             liquidate: false,
             grid_questionnaire: false,
+            limits: AccountLimits::default(),
         }
     }
 }
@@ -118,9 +145,23 @@ pub enum Setting {
     ShortHk(bool),
     Liquidate(bool),
     GridQuestionnaire(bool),
+    OpenOrders(u32),
+    GridTriggers(u32),
+    JournalEntries(u64),
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
+/// The most that an operator may let an account have.
+const OPEN_ORDERS_MAX: u64 = 10_000;
+const GRID_TRIGGERS_MAX: u64 = 10_000;
+const JOURNAL_ENTRIES_MAX: u64 = 1_000_000_000;
+
+fn check_limit(name: &str, limit: u64, most: u64) -> Result<(), Refusal> {
+    if (1..=most).contains(&limit) {
+        return Ok(());
+    }
+    Err(Refusal::plain(format!("{name} must be from 1 to {most}")))
+}
 
 impl Settings {
     pub fn check(setting: Setting) -> Result<(), Refusal> {
@@ -131,6 +172,9 @@ impl Settings {
             Setting::SlippageTicks(ticks) if ticks > SLIPPAGE_TICKS_MAX => {
                 Err(Refusal::plain(format!("slippage_ticks must be at most {SLIPPAGE_TICKS_MAX}")))
             }
+            Setting::OpenOrders(limit) => check_limit("open_orders", limit.into(), OPEN_ORDERS_MAX),
+            Setting::GridTriggers(limit) => check_limit("grid_triggers", limit.into(), GRID_TRIGGERS_MAX),
+            Setting::JournalEntries(limit) => check_limit("journal_entries", limit, JOURNAL_ENTRIES_MAX),
             _ => Ok(()),
         }
     }
@@ -149,6 +193,9 @@ impl Settings {
             Setting::ShortHk(on) => self.short_hk = on,
             Setting::Liquidate(on) => self.liquidate = on,
             Setting::GridQuestionnaire(on) => self.grid_questionnaire = on,
+            Setting::OpenOrders(limit) => self.limits.open_orders = limit,
+            Setting::GridTriggers(limit) => self.limits.grid_triggers = limit,
+            Setting::JournalEntries(limit) => self.limits.journal_entries = limit,
         }
     }
 

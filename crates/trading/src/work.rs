@@ -19,6 +19,14 @@ pub struct Outcome {
     pub refusal: Option<Refusal>,
 }
 
+impl Outcome {
+    /// Puts what happened before in front of it.
+    pub fn follow(&mut self, before: Outcome) {
+        self.entries.splice(0..0, before.entries);
+        self.pushes.splice(0..0, before.pushes);
+    }
+}
+
 pub(crate) struct Work<'a> {
     pub(crate) account: &'a mut Account,
     pub(crate) feed: &'a dyn Feed,

@@ -2,14 +2,14 @@ use store::AccountId;
 use trading::Side;
 
 use super::house::{House, Service, limit, replay};
-use crate::{Equity, Moment, equity};
+use crate::{Equity, Moment};
 
 /// A fill on the first day; 16:00 of the next is 40:00.
 const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
 fn curve(service: &Service, id: AccountId, moment: Moment, days: u32) -> Equity {
-    service.with_reader(|reader| service.paper.look(id, (reader, moment), |seen| equity(seen, days))).unwrap()
+    service.with_reader(|reader| service.paper.equity(id, days, (reader, moment))).unwrap()
 }
 
 /// Dates with what the account was worth, the one that is not over with a star.
@@ -118,4 +118,83 @@ fn what_cannot_be_valued_is_named_and_left_out() {
     let equity = curve(&service, id, replay("40:00"), 10);
     let missing = "no rate for EUR: report one with `chandler account rates EUR RATE --day 2026-03-19`";
     assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some(missing)));
+}
+
+/// Entries that were read, and how often the store was read for closes.
+fn work(service: &Service, id: AccountId) -> (u64, u64) {
+    let log = service.paper.equity_logs.of_account(id);
+    let entries = log.lock().unwrap().read();
+    (entries, service.paper.markets.closes.reads())
+}
+
+#[test]
+fn a_second_request_reads_what_is_new_alone() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.account("ann"), house.service());
+    let days = "time,symbol,open,high,low,close,volume\n2026-03-18,700.HK,305,306,300,305.6,900000\n\
+        2026-03-19,700.HK,310,310,310,310,900000\n2026-03-20,700.HK,310,312,310,312,900000\n\
+        2026-03-23,700.HK,312,313,311,313,900000\n";
+    house.import_file("days.csv", days);
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let monday = replay("130:00");
+    // A server writes the entries first.
+    service.read(id, monday, |_| ());
+    let entries = service.paper.journal(id).unwrap().len() as u64;
+    assert_eq!(service.paper.equity_left(id).unwrap(), entries);
+    let first = curve(&service, id, monday, 3_000);
+    assert_eq!(first.points.len(), 4, "{first:?}");
+    let done = work(&service, id);
+    assert!(done.0 <= entries && done.1 == 1, "all closes of a security are read together: {done:?}");
+    for _ in 0..10 {
+        assert_eq!(curve(&service, id, monday, 3_000), first);
+    }
+    assert_eq!(work(&service, id), done, "nothing is new");
+    assert!(service.paper.equity_left(id).unwrap() < entries);
+    // A day later only the new entries are read.
+    let tuesday = replay("154:00");
+    service.read(id, tuesday, |_| ());
+    let added = service.paper.journal(id).unwrap().len() as u64 - entries;
+    assert_eq!(curve(&service, id, tuesday, 3_000).points.len(), 5);
+    assert!(
+        work(&service, id).0 <= done.0 + added + 1,
+        "{:?} after {done:?}, {added} added",
+        work(&service, id)
+    );
+}
+
+#[test]
+fn candles_that_are_corrected_count_at_once() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    service.read(id, replay("40:00"), |_| ());
+    let first = |service: &Service| told(&curve(service, id, replay("40:00"), 10)).remove(0);
+    assert_eq!(first(&service), "2026-03-18 499995.25 = 438875.25 + 61120.00");
+    house.import_file(
+        "days.csv",
+        "time,symbol,open,high,low,close,volume\n2026-03-18,700.HK,305,320,300,320,900000\n",
+    );
+    assert_eq!(first(&service), "2026-03-18 502875.25 = 438875.25 + 64000.00");
+}
+
+#[test]
+fn a_rewind_takes_back_what_was_held() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    service.read(id, replay("40:00"), |_| ());
+    assert_eq!(told(&curve(&service, id, replay("40:00"), 10)).len(), 2);
+    let travel =
+        crate::Travel { actor: "operator", reason: "", machine: super::house::MACHINE, name: "first" };
+    service.paper.rewind(id, super::house::at("10:00:20"), &travel).unwrap();
+    service
+        .command(
+            id,
+            replay("10:00:30"),
+            &trading::Command::Cancel { id: trading::OrderId::of(id.0.unsigned_abs(), 1) },
+        )
+        .unwrap();
+    service.read(id, replay("40:00"), |_| ());
+    let now = told(&curve(&service, id, replay("40:00"), 10));
+    assert_eq!(now, ["2026-03-18 500000.00 = 500000.00 + 0.00", "2026-03-19* 500000.00 = 500000.00 + 0.00"]);
 }

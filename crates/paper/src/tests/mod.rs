@@ -6,6 +6,7 @@ mod house;
 mod late;
 mod names;
 mod orders;
+mod portions;
 mod preview;
 mod refused;
 mod shared;

@@ -140,8 +140,12 @@ fn the_flow_of_cash_is_in_the_journal() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    let query =
-        FlowQuery { from: super::house::at("09:00"), through: super::house::at("23:00"), symbol: None };
+    let query = FlowQuery {
+        from: super::house::at("09:00"),
+        through: super::house::at("23:00"),
+        symbol: None,
+        most: 50,
+    };
     let flows =
         service.with_reader(|reader| service.paper.flows(id, &query, (reader, replay("10:05")))).unwrap();
     let names: Vec<String> =
@@ -149,6 +153,13 @@ fn the_flow_of_cash_is_in_the_journal() {
     assert_eq!(names.last().unwrap(), "Deposit 500000.00");
     assert!(names.contains(&"BuyStock -61040.00".to_owned()), "{names:?}");
     assert_eq!(names.iter().filter(|name| name.starts_with("Fee ")).count(), 6, "{names:?}");
+    // Of a long list a page takes the newest, and reads no further.
+    for most in 0..=flows.len() {
+        let page = FlowQuery { most, ..query.clone() };
+        let found =
+            service.with_reader(|reader| service.paper.flows(id, &page, (reader, replay("10:05")))).unwrap();
+        assert_eq!(found, flows[..most]);
+    }
     let early = FlowQuery { through: super::house::at("10:00"), ..query };
     let none =
         service.with_reader(|reader| service.paper.flows(id, &early, (reader, replay("10:05")))).unwrap();

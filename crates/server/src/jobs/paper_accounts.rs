@@ -1,13 +1,19 @@
 //! Lets happen to paper accounts what the market brings while nobody asks: to those with open orders, when a candle may fill one of
 //! them or the clock ends it. One server of a store does it; every server hears of what another has done, for those who listen here.
+//!
+//! Accounts are served round robin: each gets a portion of work in a turn. All accounts that are due come first. Accounts that need more
+//! than a portion follow in rotation, a bounded number of portions per turn.
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use access::AccountId;
 
 use history::AsOf;
 use market::{Market, Timestamp};
-use paper::PaperError;
+use paper::{Advanced, PaperError};
 use store::Reader;
 use tokio::sync::Notify;
 use trading::statement::last_made_at;
@@ -24,24 +30,72 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 /// After a look that could not do all that was due.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// Accounts that are advanced in one portion, and written in one transaction.
-const TOGETHER_MAX: u32 = 1_024;
+/// Accounts that are advanced together, and written in one transaction.
+const TOGETHER_MAX: usize = 1_024;
+/// Portions per turn for accounts that are behind. Each is about a thousand entries, so another account's fill is pushed after at most
+/// some thousands of them.
+const PORTIONS_MAX: usize = 4;
 
 pub(super) fn advance(core: &Arc<Core>) -> Job {
     let (core, seen, past) = (core.clone(), AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN));
     let demand = core.listeners.sooner().clone();
+    let rotation = Mutex::new(Rotation::default());
     Job {
         name: JobName::PaperAccounts,
         place: RunsOn::OneServer,
         first_after: Duration::ZERO,
         every: LOOK_EVERY,
         demand,
-        work: Arc::new(move |_| look(&core, &seen, &past)),
+        work: Arc::new(move |_| {
+            let mut rotation = rotation.lock().unwrap_or_else(PoisonError::into_inner);
+            look(&core, &mut rotation, &seen, &past)
+        }),
+    }
+}
+
+/// Accounts that are behind, in the order of their turns.
+#[derive(Debug, Default)]
+struct Rotation {
+    behind: VecDeque<AccountId>,
+    /// Could not be advanced. They are tried again after a pause, when no account is behind.
+    failed: BTreeSet<AccountId>,
+}
+
+impl Rotation {
+    /// One turn: a portion of each account that is due, then of some that are behind.
+    fn turn(
+        &mut self,
+        due: &[AccountId],
+        mut advance: impl FnMut(&[AccountId]) -> Result<Advanced, PaperError>,
+    ) -> Result<(), PaperError> {
+        let waiting: BTreeSet<AccountId> = self.behind.iter().copied().collect();
+        let is_prompt = |id: &&AccountId| !waiting.contains(id) && !self.failed.contains(id);
+        let prompt: Vec<AccountId> = due.iter().filter(is_prompt).copied().collect();
+        for together in prompt.chunks(TOGETHER_MAX) {
+            let advanced = advance(together)?;
+            self.take(advanced);
+        }
+        for _ in 0..waiting.len().min(PORTIONS_MAX) {
+            let Some(id) = self.behind.pop_front() else { break };
+            let advanced = advance(&[id])?;
+            self.take(advanced);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, advanced: Advanced) {
+        self.behind.extend(advanced.behind);
+        self.failed.extend(advanced.failed);
     }
 }
 
 /// `seen` is the version of the candles that accounts have been advanced by, `past` the last instant of statements that they have come past.
-fn look(core: &Core, seen: &AtomicI64, past: &AtomicI64) -> Result<Progress, JobError> {
+fn look(
+    core: &Core,
+    rotation: &mut Rotation,
+    seen: &AtomicI64,
+    past: &AtomicI64,
+) -> Result<Progress, JobError> {
     // No wake is planned during this run, so an order that is added meanwhile triggers another run.
     core.listeners.plan(None);
     let moment = core.paper_moment();
@@ -49,37 +103,27 @@ fn look(core: &Core, seen: &AtomicI64, past: &AtomicI64) -> Result<Progress, Job
     let version = core.with_reader(Reader::version)?;
     // By the machine's clock a candle may come late, and then any order that waits may be the one it fills.
     let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
-    let due = if has_come {
-        core.paper.due(Timestamp(i64::MAX), u32::MAX)?
-    } else {
-        core.paper.due(now, TOGETHER_MAX)?
-    };
-    for together in due.chunks(TOGETHER_MAX as usize) {
-        core.with_reader(|reader| {
-            core.paper.advance(together, (reader, core));
-            Ok::<_, PaperError>(())
-        })?;
-    }
+    let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, u32::MAX)?;
+    rotation
+        .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, (reader, core)))))?;
     if has_come {
         // Only now: a run that fails before is made again.
         seen.store(version, Ordering::Release);
     }
+    let next = core.paper.next_wake()?;
+    core.listeners.plan(next);
+    if !rotation.behind.is_empty() {
+        return Ok(Progress::More);
+    }
+    rotation.failed.clear();
     // Journals that have come past the instant of a statement are what it is made of: without this, the look that was begun by the same
     // clock would have found them where they were.
     let made_at = last_made_at(core.history.venues().of(Market::Hk).zone(), now);
-    let is_last = has_come || due.len() < TOGETHER_MAX as usize;
-    if !due.is_empty() && is_last && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
+    if !due.is_empty() && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
         core.statements_due.notify_one();
     }
-    let next = core.paper.next_wake()?;
-    core.listeners.plan(next);
     let Some(next) = next else { return Ok(Progress::Done) };
     let (now, pace) = (core.market_now(), core.market_clock().pace());
-    // If the same are due as before, none of them could be advanced.
-    let is_full = due.len() >= TOGETHER_MAX as usize && next <= now;
-    if is_full && core.paper.due(now, TOGETHER_MAX)? != due {
-        return Ok(Progress::More);
-    }
     // Those that were due and still are could not be advanced.
     let wait = if next <= moment.as_of.now() { Some(FAILED_PAUSE) } else { pace.wait(now, next) };
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
@@ -97,5 +141,89 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
             core.paper.follow_all(&core.listeners.accounts())?;
             Ok(Progress::Done)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Accounts with so many portions of work each, and who was advanced when.
+    struct Work {
+        left: Vec<(AccountId, usize)>,
+        turns: Vec<Vec<i64>>,
+    }
+
+    impl Work {
+        fn of(portions: &[(i64, usize)]) -> Work {
+            Work {
+                left: portions.iter().map(|(id, left)| (AccountId(*id), *left)).collect(),
+                turns: Vec::new(),
+            }
+        }
+
+        fn due(&self) -> Vec<AccountId> {
+            self.left.iter().filter(|(_, left)| *left > 0).map(|(id, _)| *id).collect()
+        }
+
+        fn advance(&mut self, ids: &[AccountId]) -> Advanced {
+            let mut advanced = Advanced::default();
+            for (id, left) in self.left.iter_mut().filter(|(id, _)| ids.contains(id)) {
+                *left -= 1;
+                if *left > 0 {
+                    advanced.behind.push(*id);
+                }
+            }
+            self.turns.last_mut().unwrap().extend(ids.iter().map(|id| id.0));
+            advanced
+        }
+
+        fn turn(&mut self, rotation: &mut Rotation) {
+            self.turns.push(Vec::new());
+            rotation.turn(&self.due(), |ids| Ok(self.advance(ids))).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_account_with_a_lot_to_do_does_not_hold_up_the_others() {
+        let mut work = Work::of(&[(1, 1_000), (2, 1), (3, 1)]);
+        let mut rotation = Rotation::default();
+        work.turn(&mut rotation);
+        assert_eq!(work.turns, [vec![1, 2, 3]], "a portion each");
+        // One that is due later comes before the next portion of the one that is behind.
+        work.left.extend([(AccountId(4), 1)]);
+        work.turn(&mut rotation);
+        work.turn(&mut rotation);
+        assert_eq!(work.turns[1..], [vec![4, 1], vec![1]]);
+    }
+
+    #[test]
+    fn those_that_are_behind_take_turns_and_each_turn_is_bounded() {
+        let ids: Vec<(i64, usize)> = (1..=6).map(|id| (id, 3)).collect();
+        let mut work = Work::of(&ids);
+        let mut rotation = Rotation::default();
+        for _ in 0..4 {
+            work.turn(&mut rotation);
+        }
+        assert_eq!(
+            work.turns,
+            [vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3, 4], vec![5, 6, 1, 2], vec![3, 4, 5, 6]]
+        );
+        assert!(rotation.behind.is_empty() && work.due().is_empty());
+    }
+
+    #[test]
+    fn an_account_that_cannot_be_advanced_is_not_tried_again_while_others_are_behind() {
+        let mut rotation = Rotation::default();
+        let mut tried = Vec::new();
+        for _ in 0..3 {
+            let turn = rotation.turn(&[AccountId(1), AccountId(2)], |ids| {
+                tried.extend(ids.iter().map(|id| id.0));
+                let of = |number: i64| ids.iter().copied().filter(|id| id.0 == number).collect();
+                Ok(Advanced { behind: of(1), failed: of(2) })
+            });
+            turn.unwrap();
+        }
+        assert_eq!(tried, [1, 2, 1, 1]);
     }
 }

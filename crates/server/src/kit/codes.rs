@@ -88,7 +88,8 @@ pub(crate) const CODES: [(u16, u64, &str); 31] = [
     (
         503,
         code::SERVER,
-        "the database is away: what this server knows is still answered, and nothing new is charged or changed; wait as retry-after says",
+        "the database is away: what this server knows is still answered, and nothing new is charged or changed; or a paper account has a \
+         lot to catch up with, and the message says how far it is; wait as retry-after says",
     ),
     (
         503,

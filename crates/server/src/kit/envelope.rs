@@ -241,10 +241,16 @@ impl Problem {
         Problem::new(501, wire::code::SERVER, text)
     }
 
+    /// A paper account has more to catch up with than one request waits for.
+    pub(crate) fn catching_up(text: impl Into<String>) -> Problem {
+        Problem::new(503, wire::code::SERVER, text).with(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
     pub(crate) fn from_paper(error: PaperError) -> Problem {
         match error {
             PaperError::Refused(refusal) => Problem::trade_refused(&refusal),
             PaperError::Contended { .. } => Refusal::Busy.into(),
+            error @ PaperError::CatchingUp { .. } => Problem::catching_up(error.to_string()),
             error @ (PaperError::NoJournal
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
@@ -525,6 +531,18 @@ mod tests {
         // What could not be noted about a signature says nothing of the request, which was not carried out.
         let unchecked = Problem::from(Denial::Failed(AccessError::Store(lost())));
         assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
+    }
+
+    #[test]
+    fn an_account_that_catches_up_is_no_fault_of_ours_and_says_when_to_try_again() {
+        let (at, to) = (market::Timestamp(1_773_799_200), market::Timestamp(1_773_820_800));
+        let answer = Problem::from_paper(PaperError::CatchingUp { at, to }).answer();
+        assert_eq!((answer.status().as_u16(), &answer.headers()[RETRY_AFTER]), (503, &HeaderValue::from(1)));
+        let text = PaperError::CatchingUp { at, to }.to_string();
+        assert_eq!(
+            text,
+            "the account is catching up with the market: it is at 2026-03-18T02:00:00Z, on its way to 2026-03-18T08:00:00Z; try again"
+        );
     }
 
     #[test]

@@ -53,6 +53,15 @@ impl RowPace {
         })
     }
 
+    /// Counts further requests for the work of one that was answered. Where there is no room for all of them, the next request waits.
+    pub(crate) fn charge(self, admitted: &Admitted, site: &Site, requests: u32) {
+        for _ in 0..requests {
+            if self.count(admitted, site).is_err() {
+                return;
+            }
+        }
+    }
+
     fn count(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         let account = admitted.account();
         match self {

@@ -55,7 +55,10 @@ impl<'a> Trader<'a> {
     pub(crate) fn preview(&self, terms: &Terms) -> Result<Preview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, &**core)));
+        let preview = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.preview(id, terms, (reader, &**core))
+        });
         preview.map_err(Problem::from_paper)
     }
 
@@ -63,7 +66,10 @@ impl<'a> Trader<'a> {
     pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| core.paper.preview_grid(id, asked, (reader, &**core)));
+        let preview = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.preview_grid(id, asked, (reader, &**core))
+        });
         preview.map_err(Problem::from_paper)
     }
 
@@ -71,8 +77,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
-        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let story = core.with_reader(|reader| core.paper.order_story(id, order, (reader, &**core)));
         story.map_err(Problem::from_paper)
     }
 
@@ -80,8 +85,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn grid_story(&self, grid: GridId) -> Result<Option<GridStory>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::grid_story(seen.entries, grid);
-        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let story = core.with_reader(|reader| core.paper.grid_story(id, grid, (reader, &**core)));
         story.map_err(Problem::from_paper)
     }
 
@@ -89,9 +93,16 @@ impl<'a> Trader<'a> {
     pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::equity(seen, days);
-        let equity = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
+        let equity = core.with_reader(|reader| {
+            core.paper.catch_up(id, (reader, &**core))?;
+            core.paper.equity(id, days, (reader, &**core))
+        });
         equity.map_err(Problem::from_paper)
+    }
+
+    /// How many entries of its journal have to be read for that.
+    pub(crate) fn equity_left(&self) -> Result<u64, Problem> {
+        self.site.core.paper.equity_left(self.admitted.account().id).map_err(Problem::from_paper)
     }
 
     /// Whether the account has begun to trade. Asking does not begin it.

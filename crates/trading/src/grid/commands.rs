@@ -167,6 +167,8 @@ impl NewGrid {
             created_at: at,
             updated_at: at,
             trigger_times: 0,
+            triggered_on: None,
+            triggers: 0,
             orders: Vec::new(),
             bought: Quantity::ZERO,
             sold: Quantity::ZERO,

@@ -1,6 +1,6 @@
 //! Events onto a grid.
 
-use market::Timestamp;
+use market::{Market, Timestamp};
 
 use super::state::{Grid, GridHistoryRow};
 use crate::account::Account;
@@ -33,9 +33,9 @@ impl Account {
                 grid.note(at, REPLACED);
             }
             Event::GridTriggered(trigger) => grid.trigger(trigger, at),
-            Event::GridSlept { candle, .. } => {
+            Event::GridSlept { candle, reason, .. } => {
                 grid.last_candle = Some(candle.time);
-                grid.sleep(Some(SleepingReason::Price), at);
+                grid.sleep(Some(*reason), at);
             }
             Event::GridSuspended { reason, .. } => {
                 grid.suspend_reason = Some(*reason);
@@ -78,13 +78,32 @@ impl Account {
     }
 }
 
+/// The trading day of a candle, counted from 1970. Grids watch nothing overnight, so all hours that they watch lie within one date by
+/// the winter time of their market, whatever the season.
+fn trading_day(market: Market, candle: Timestamp) -> i64 {
+    let hours_east = match market {
+        Market::Hk | Market::Cn => 8,
+        Market::Us => -5,
+    };
+    candle.0.saturating_add(hours_east * 3_600).div_euclid(86_400)
+}
+
 impl Grid {
     fn trigger(&mut self, trigger: &GridTrigger, at: Timestamp) {
         self.base_before = Some(trigger.base);
         self.base_after = Some(trigger.price);
         self.base = trigger.price;
         self.last_candle = Some(trigger.candle.time);
+        let day = trading_day(self.market(), trigger.candle.time);
+        self.triggers = if self.triggered_on == Some(day) { self.triggers.saturating_add(1) } else { 1 };
+        self.triggered_on = Some(day);
         self.sleep(trigger.skipped, at);
+    }
+
+    /// How often it has triggered on the trading day of a candle.
+    pub(super) fn triggers_on(&self, candle: Timestamp) -> u32 {
+        let day = trading_day(self.market(), candle);
+        if self.triggered_on == Some(day) { self.triggers } else { 0 }
     }
 
     /// Falls asleep, or wakes: a line of its history if that is new.

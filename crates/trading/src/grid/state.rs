@@ -54,6 +54,11 @@ pub struct Grid {
     pub updated_at: Timestamp,
     /// Triggers that made an order.
     pub trigger_times: u64,
+    /// The trading day of its last trigger, and how many that day had so far, skipped ones included.
+    #[serde(default)]
+    pub(super) triggered_on: Option<i64>,
+    #[serde(default)]
+    pub(super) triggers: u32,
     /// Its orders, oldest first, that which closed it included.
     pub orders: Vec<OrderId>,
     pub bought: Quantity,

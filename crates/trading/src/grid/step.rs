@@ -71,16 +71,29 @@ impl Turn<'_, '_> {
         match grid.rule.left(open) {
             Some((bound, BoundEvent::Close)) => return self.close(bound),
             Some((_, BoundEvent::Ignore)) => {
-                if grid.sleeping_reason != Some(SleepingReason::Price) {
-                    let candle = Bar::of(&self.acting.candle);
-                    self.work.record(Some(self.at), Event::GridSlept { grid: self.id, candle });
-                }
+                self.sleep(SleepingReason::Price);
                 return;
             }
             None => {}
         }
         self.gap();
         self.leg();
+    }
+
+    /// Makes no more orders. Recorded once.
+    fn sleep(&mut self, reason: SleepingReason) {
+        let Some(grid) = self.work.account.grid(self.id) else { return };
+        if grid.sleeping_reason != Some(reason) {
+            let candle = Bar::of(&self.acting.candle);
+            self.work.record(Some(self.at), Event::GridSlept { grid: self.id, candle, reason });
+        }
+    }
+
+    /// Whether it has triggered as often as it may on this trading day, or the journal has no room.
+    fn is_spent(&self) -> bool {
+        let account = &*self.work.account;
+        let triggers = account.grid(self.id).map_or(0, |grid| grid.triggers_on(self.acting.candle.time));
+        triggers >= account.settings.limits.grid_triggers || account.is_full()
     }
 
     /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
@@ -99,6 +112,9 @@ impl Turn<'_, '_> {
             () if open <= levels.down => Side::Buy,
             () => return,
         };
+        if self.is_spent() {
+            return self.sleep(SleepingReason::Triggers);
+        }
         let count = if rule.multiple_trigger { rule.step.count(base, open) } else { 1 };
         self.trigger(GridTriggerKind::Gap, side, rule.quantity.times(count), open);
     }
@@ -121,6 +137,10 @@ impl Turn<'_, '_> {
                 Side::Buy => (levels.down, levels.down >= candle.low.max(rule.lower)),
             };
             if !is_reached {
+                break;
+            }
+            if self.is_spent() {
+                self.sleep(SleepingReason::Triggers);
                 break;
             }
             self.trigger(GridTriggerKind::Level, side, rule.quantity, level);

@@ -93,6 +93,9 @@ pub(super) fn of_trigger(
     (side, quantity, origin): (Side, Quantity, GridOrigin),
 ) -> Result<AcceptedOrder, Skip> {
     check_limits(account, grid, side, quantity)?;
+    account
+        .check_open_orders()
+        .map_err(|refusal| Skip { reason: SleepingReason::Position, refusal: Some(refusal) })?;
     let mark = scene.mark(&grid.symbol).unwrap_or(origin.price);
     let ticks = scene.ticks(&grid.symbol, grid.facts.kind, scene.date(grid.market()));
     let price = match grid.depth(side) {

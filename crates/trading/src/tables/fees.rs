@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use market::{Date, Market};
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +11,15 @@ use crate::words::{ChargeGroup, FeePlan, Kind, Side};
 /// Charges by market, kind of security, side and date.
 #[derive(Clone, Debug)]
 pub struct FeeTable {
+    id: FeeTableId,
     charges: Vec<Charge>,
 }
+
+/// Identifies the contents of a table: copies share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FeeTableId(u64);
+
+static TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// All rows of one code of one market, in the order of the files.
 #[derive(Clone, Debug)]
@@ -86,7 +95,11 @@ impl FeeTable {
                 add_row(&mut charges, row)?;
             }
         }
-        Ok(FeeTable { charges })
+        Ok(FeeTable { id: FeeTableId(TABLES.fetch_add(1, Ordering::Relaxed)), charges })
+    }
+
+    pub(crate) fn id(&self) -> FeeTableId {
+        self.id
     }
 
     /// All charges of an order on one day, in the order of the table, those of nothing included.

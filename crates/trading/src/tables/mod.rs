@@ -7,7 +7,7 @@ mod rows;
 mod settlement;
 mod ticks;
 
-pub(crate) use fees::ChargeBasis;
+pub(crate) use fees::{ChargeBasis, FeeTableId};
 pub use fees::{DayTotals, Fee, FeeTable};
 pub use interest::{Interest, InterestTable};
 pub use rows::TableError;

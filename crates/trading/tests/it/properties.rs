@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use trading::{
     Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderId, OrderPush,
     OrderStatus, OrderType, Push, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch, balance,
-    figures, ledger,
+    balances, figures, ledger,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -62,6 +62,29 @@ proptest! {
             part.set_horizon(Some(*stop));
             prop_assert_eq!(Account::fold_until(&whole.entries, *stop), part);
         }
+    }
+
+    /// 1: portions of a few entries give the same journal, and cached reserves equal computed ones.
+    #[test]
+    fn portions_change_nothing(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize) {
+        let store = store(&minutes);
+        let desk = Desk::new(&store, tables());
+        let last = acts.iter().map(|(window, second, _)| instant(*window, *second)).max().unwrap_or_default();
+        let mut whole = live_until(&store, &acts, last);
+        prop_assume!(whole.began().is_some());
+        let mut part = whole.clone();
+        let expected = desk.advance(&mut whole, end());
+        let mut found = Vec::new();
+        while part.horizon() < whole.horizon() {
+            let portion = desk.advance_within(&mut part, end(), entries);
+            prop_assert!(!portion.entries.is_empty() || part.horizon() == whole.horizon());
+            found.extend(portion.entries);
+            let fresh: Account = serde_json::from_str(&serde_json::to_string(&part).unwrap()).unwrap();
+            let scene = desk.scene(part.horizon().unwrap());
+            prop_assert_eq!(balances(&fresh, &scene), balances(&part, &scene));
+        }
+        prop_assert_eq!(text(&found), text(&expected.entries));
+        prop_assert_eq!(&part, &whole);
     }
 
     /// 3: what has not acted yet has no influence.

@@ -180,6 +180,9 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Fractional(on))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Liquidate(on))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::GridQuestionnaire(on))),
+        1 => (0..12u32).prop_map(|limit| Command::Set(Setting::OpenOrders(limit))),
+        1 => (0..12u32).prop_map(|limit| Command::Set(Setting::GridTriggers(limit))),
+        1 => (0..200u64).prop_map(|limit| Command::Set(Setting::JournalEntries(limit))),
         8 => grid_command().boxed(),
     ]
 }

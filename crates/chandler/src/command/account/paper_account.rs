@@ -89,6 +89,15 @@ pub(super) struct Settings {
     /// Paper account: grids are taken only once it has agreed to what a strategy risks
     #[arg(long, value_enum)]
     grid_questionnaire: Option<Switch>,
+    /// Paper account: how many orders may be open at a time
+    #[arg(long, value_name = "N")]
+    open_orders: Option<u32>,
+    /// Paper account: how often one grid may trigger on a trading day
+    #[arg(long, value_name = "N")]
+    grid_triggers: Option<u32>,
+    /// Paper account: entries of its journal, beyond which it takes no orders
+    #[arg(long, value_name = "N")]
+    journal_entries: Option<u64>,
     /// Paper account: its credit line, in HKD
     #[arg(long, value_name = "HKD=AMOUNT")]
     credit: Option<String>,
@@ -163,6 +172,9 @@ impl Settings {
         settings.extend(self.fractional.map(|switch| Setting::Fractional(switch.is_on())));
         settings.extend(self.liquidate.map(|switch| Setting::Liquidate(switch.is_on())));
         settings.extend(self.grid_questionnaire.map(|switch| Setting::GridQuestionnaire(switch.is_on())));
+        settings.extend(self.open_orders.map(Setting::OpenOrders));
+        settings.extend(self.grid_triggers.map(Setting::GridTriggers));
+        settings.extend(self.journal_entries.map(Setting::JournalEntries));
         for setting in &settings {
             PaperSettings::check(*setting).map_err(usage)?;
         }

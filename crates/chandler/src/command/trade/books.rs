@@ -44,7 +44,8 @@ impl Books {
         let machine = Clock::Machine.now();
         let history = History::new(surroundings.history.venues().clone());
         // Nobody listens here: a server that has listeners sees the journal.
-        let paper = Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(NoListener));
+        let paper =
+            Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(NoListener)).patient();
         let moment = Moment { as_of: surroundings.as_of(), machine };
         Ok(Books { access, paper, store, reader, moment, clock: surroundings.clock })
     }

@@ -91,6 +91,7 @@ export const phrase = phrasesOf({
   asleep_position: ['waits: its position is at its limit', '等待中：持仓已达上限或下限', '等待中：持倉已達上限或下限'],
   asleep_funds: ['waits: there is not enough money', '等待中：资金不足', '等待中：資金不足'],
   asleep_holdings: ['waits: there is not enough to sell', '等待中：可卖数量不足', '等待中：可賣數量不足'],
+  asleep_triggers: ['waits: it has triggered as often as it may today', '等待中：今日触发次数已达上限', '等待中：今日觸發次數已達上限'],
   because_user: ['by you', '由您暂停', '由您暫停'],
   because_action: ['after a corporate action', '因公司行动', '因公司行動'],
   profit: ['Profit', '盈利', '盈利'],

@@ -402,7 +402,7 @@ fn decimal<T>(
 }
 
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
-    fractional, short, short_us, short_hk, liquidate and grid_questionnaire";
+    fractional, short, short_us, short_hk, liquidate, grid_questionnaire, open_orders, grid_triggers and journal_entries";
 
 /// `short` stands for both markets.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
@@ -415,14 +415,16 @@ fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
         Value::String(text) if text == "off" => Ok(false),
         _ => Err(refused()),
     };
+    let number = || {
+        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+        number.ok_or_else(refused)
+    };
+    let small = || number().and_then(|number| u32::try_from(number).map_err(|_| refused()));
     Ok(vec![match name {
         "participation" if value == "off" => Setting::Participation(None),
         "participation" => Setting::Participation(Some(share()?)),
         "touch" => Setting::Touch(word()?.parse().map_err(|_| refused())?),
-        "slippage_ticks" => {
-            let ticks = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-            Setting::SlippageTicks(ticks.and_then(|ticks| u32::try_from(ticks).ok()).ok_or_else(refused)?)
-        }
+        "slippage_ticks" => Setting::SlippageTicks(small()?),
         "market_reserve" => Setting::MarketReserve(share()?),
         "account_type" => Setting::AccountType(word()?.parse().map_err(|_| refused())?),
         "fees" => Setting::Fees(word()?.parse().map_err(|_| refused())?),
@@ -433,6 +435,9 @@ fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
         "short_hk" => Setting::ShortHk(on()?),
         "liquidate" => Setting::Liquidate(on()?),
         "grid_questionnaire" => Setting::GridQuestionnaire(on()?),
+        "open_orders" => Setting::OpenOrders(small()?),
+        "grid_triggers" => Setting::GridTriggers(small()?),
+        "journal_entries" => Setting::JournalEntries(number()?),
         _ => return Err(wrong(SETTINGS)),
     }])
 }

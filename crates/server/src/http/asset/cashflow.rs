@@ -72,8 +72,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     if kind > CASH {
         return Ok(envelope::success(Flows { list: Vec::new() }));
     }
-    let flows = trader.flows(&FlowQuery { from, through, symbol })?;
     let before = (size as usize).saturating_mul(page.saturating_sub(1) as usize);
+    let most = before.saturating_add(size as usize);
+    let flows = trader.flows(&FlowQuery { from, through, symbol, most })?;
     let list = flows.iter().skip(before).take(size as usize).map(Flow::of).collect();
     Ok(envelope::success(Flows { list }))
 }

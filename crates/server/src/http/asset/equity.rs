@@ -6,7 +6,7 @@ use super::docs::REFUSALS;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
-use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, RowPace, Site, envelope};
 
 pub(super) const EQUITY: Doc = Doc::new(
     Tag::Trade,
@@ -29,5 +29,34 @@ pub(super) const DAYS_MAX: u32 = 3_000;
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let days = Query::parse(call.query)?.number("days", (1, DAYS_MAX), DAYS_DEFAULT)?;
-    Ok(envelope::success(trader.equity(days)?))
+    let left = trader.equity_left()?;
+    let equity = trader.equity(days)?;
+    RowPace::Journal.charge(&admitted, site, further_requests(left, days));
+    Ok(envelope::success(equity))
+}
+
+/// Entries of the journal that cost as much of the rate as a request.
+const ENTRIES_EACH: u64 = 5_000;
+const DAYS_EACH: u32 = 1_000;
+/// Of a window of 30.
+const FURTHER_MAX: u64 = 20;
+
+/// What a request costs beyond itself: by the entries that had to be read for it, and by its points.
+fn further_requests(entries: u64, days: u32) -> u32 {
+    let entries = (entries / ENTRIES_EACH).min(FURTHER_MAX);
+    u32::try_from(entries).unwrap_or(0).saturating_add(days / DAYS_EACH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_and_what_is_answered_costs_more_of_the_rate() {
+        for (entries, days, further) in
+            [(0, 366, 0), (4_999, 999, 0), (5_000, 366, 1), (12_000, 1_000, 3), (u64::MAX, 3_000, 23)]
+        {
+            assert_eq!(further_requests(entries, days), further, "{entries} entries, {days} days");
+        }
+    }
 }

@@ -344,3 +344,28 @@ async fn a_cancel_comes_before_a_fill_by_a_second_and_after_one_of_the_same_inst
     let statuses = [hall.detail(&early).await, hall.detail(&late).await].map(|order| order["status"].clone());
     assert_eq!(statuses, [json!("CanceledStatus"), json!("FilledStatus")]);
 }
+
+#[tokio::test]
+async fn an_account_has_so_many_orders_open_as_its_operator_lets_it_have() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    data(&hall.manage("/v1/admin/paper/ann/settings", json!({"open_orders": 2})).await);
+    let cheap = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
+    let first = hall.submit(cheap.clone()).await;
+    hall.submit(json!({"order_type": "LIT", "submitted_price": "311", "trigger_price": "310", "submitted_quantity": "100"})).await;
+    let full = "at most 2 orders may be open: cancel some first";
+    assert_eq!(refused(&hall.try_submit(cheap.clone()).await), (400, 602_001, full.to_owned()));
+    // A preview says the same.
+    let body = json!({
+        "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "submitted_price": "300.00",
+        "time_in_force": "Day",
+    });
+    let preview = data(&hall.ask("POST", "/v1/trade/order/preview", &body).await);
+    assert_eq!(preview["reason"]["words"], full, "{preview}");
+    data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={first}"), &Value::Null).await);
+    hall.submit(cheap).await;
+    assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 3);
+    let (_, code, told) =
+        refused(&hall.manage("/v1/admin/paper/ann/settings", json!({"open_orders": 0})).await);
+    assert_eq!((code, told.as_str()), (602_001, "open_orders must be from 1 to 10000"));
+}

@@ -1,5 +1,6 @@
 //! What the pages ask about a paper account beyond what SDKs know: its portfolio, what it was worth, what a chart shows of it.
 
+use access::Terms;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, at, data, refused};
@@ -136,4 +137,18 @@ async fn what_an_account_was_worth_is_told_by_day() {
     assert_eq!(hall.get("/v1/asset/equity?days=1").await["points"].as_array().unwrap().len(), 1);
     let many = hall.ask("GET", "/v1/asset/equity?days=3001", &Value::Null).await;
     assert_eq!(refused(&many), (400, 602_001, "days \"3001\" is not a number from 1 to 3000".to_owned()));
+}
+
+#[tokio::test]
+async fn a_long_curve_costs_more_of_the_rate_than_a_short_one() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let bob = hall.server.account("bob", Terms::default());
+    // Thirty requests in thirty seconds; one for 3,000 dates counts as four.
+    let mut answered = 0;
+    while hall.server.get("/v1/asset/equity?days=3000", &bob).await.status == 200 {
+        answered += 1;
+        assert!(answered < 30, "the rate has no end");
+    }
+    assert_eq!(answered, 8);
 }

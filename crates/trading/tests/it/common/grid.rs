@@ -119,7 +119,7 @@ pub fn triggers(entries: &[Entry]) -> Vec<String> {
             let asleep = trigger.skipped.map(|reason| format!(" asleep: {reason}")).unwrap_or_default();
             Some(format!("{price} {} {} {}{asleep}", trigger.side, trigger.quantity, trigger.kind))
         }
-        Event::GridSlept { .. } => Some("asleep: price".to_owned()),
+        Event::GridSlept { reason, .. } => Some(format!("asleep: {reason}")),
         _ => None,
     };
     entries.iter().filter_map(line).collect()

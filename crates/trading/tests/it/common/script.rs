@@ -3,8 +3,8 @@
 use market::{Market, Price, Timestamp};
 use trading::{
     Account, Changes, Command, Currency, Desk, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
-    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Terms, estimate,
-    parse_price, plain_price,
+    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Terms, balances,
+    estimate, parse_price, plain_price,
 };
 
 use super::grid;
@@ -291,6 +291,9 @@ impl Player {
         assert_eq!(folded, self.account);
         let snapshot = serde_json::to_string(&self.account).unwrap();
         assert_eq!(serde_json::from_str::<Account>(&snapshot).unwrap(), self.account);
+        // Cached reserves equal those of an account without a cache.
+        let scene = Desk::new(&self.store, tables()).scene(self.account.horizon().unwrap_or_default());
+        assert_eq!(balances(&folded, &scene), balances(&self.account, &scene));
     }
 }
 
@@ -341,6 +344,9 @@ fn setting(key: &str, value: &str) -> Setting {
         "short_hk" => Setting::ShortHk(on),
         "liquidate" => Setting::Liquidate(on),
         "grid_questionnaire" => Setting::GridQuestionnaire(on),
+        "open_orders" => Setting::OpenOrders(value.parse().expect("a number")),
+        "grid_triggers" => Setting::GridTriggers(value.parse().expect("a number")),
+        "journal_entries" => Setting::JournalEntries(value.parse().expect("a number")),
         _ => panic!("{key:?} is no setting"),
     }
 }

@@ -1,0 +1,136 @@
+//! The events of one order or grid, for a server: only the part of the journal between its beginning and its end is read, and only
+//! entries that contain its id are decoded.
+
+use market::Timestamp;
+use store::{AccountId, JournalEntry, Reader};
+use trading::{Entry, GridId, Order, OrderId};
+
+use crate::PaperError;
+use crate::book::parsed;
+use crate::grid_story::{GridStory, grid_steps};
+use crate::service::{Clock, Paper};
+use crate::story::{Story, story_of};
+
+/// Entries that one request reads at most.
+const ENTRIES_MAX: u64 = 100_000;
+/// Steps of a grid's story: the newest.
+const GRID_STEPS_MAX: usize = 1_000;
+/// The type of a trigger entry, as it is written. The entry of the order that it made follows it.
+const TRIGGER: &str = "\"grid_triggered\"";
+
+/// When an order is known to have changed, both ends included.
+struct Life {
+    range: (Timestamp, Timestamp),
+    /// Each instant at which its status changed.
+    instants: Vec<Timestamp>,
+}
+
+impl Life {
+    fn of(order: &Order, now: Timestamp) -> Life {
+        let last = if order.is_open() { now } else { order.updated_at };
+        let mut instants: Vec<Timestamp> = order.history.iter().map(|row| row.at).collect();
+        instants.push(order.submitted_at);
+        instants.sort_unstable();
+        instants.dedup();
+        Life { range: (order.submitted_at, last), instants }
+    }
+}
+
+impl Paper {
+    /// What happened to an order, if there is one of that number. Of an order that was open during more than 100,000 entries of its
+    /// account's journal it has the changes of its status alone, and not each move of the price that it trailed.
+    pub fn order_story(
+        &self,
+        id: AccountId,
+        order: OrderId,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<Option<Story>, PaperError> {
+        // To ask does not begin an account.
+        if self.standing(id)?.horizon.is_none() {
+            return Ok(None);
+        }
+        let found = self.read(id, (reader, clock), |reading| {
+            let known = reading.account.order(order)?;
+            Some((Life::of(known, reading.scene.at), reading.account.participations().to_vec()))
+        })?;
+        let Some((life, participations)) = found else { return Ok(None) };
+        let names = [order.to_string()];
+        let numbers = self.numbers(id, life.range)?;
+        let mut entries = Vec::new();
+        if numbers.1.saturating_sub(numbers.0) <= ENTRIES_MAX {
+            self.add_about(id, numbers, &names, &mut entries)?;
+        } else {
+            for at in life.instants {
+                let numbers = self.numbers(id, (at, at))?;
+                self.add_about(id, numbers, &names, &mut entries)?;
+            }
+        }
+        let share = |entry: &Entry| {
+            let before = participations.iter().rev().find(|(number, _)| *number < entry.number);
+            before.and_then(|(_, share)| *share)
+        };
+        Ok(story_of(&entries, order, share))
+    }
+
+    /// The newest of what happened to a grid, if there is one of that number.
+    pub fn grid_story(
+        &self,
+        id: AccountId,
+        grid: GridId,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<Option<GridStory>, PaperError> {
+        if self.standing(id)?.horizon.is_none() {
+            return Ok(None);
+        }
+        let found = self.read(id, (reader, clock), |reading| {
+            let known = reading.account.grid(grid)?;
+            let last = if known.is_open() { reading.scene.at } else { known.updated_at };
+            Some(((known.created_at, last), known.symbol.to_string()))
+        })?;
+        let Some((range, symbol)) = found else { return Ok(None) };
+        let (first, last) = self.numbers(id, range)?;
+        let first = first.max(last.saturating_sub(ENTRIES_MAX));
+        let mut entries = Vec::new();
+        self.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
+        let mut steps = grid_steps(&entries, grid);
+        steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
+        Ok(Some(GridStory { order_id: grid.to_string(), symbol, steps }))
+    }
+
+    /// The last entry before a range of instants, and the last one in it.
+    fn numbers(
+        &self,
+        id: AccountId,
+        (from, through): (Timestamp, Timestamp),
+    ) -> Result<(u64, u64), PaperError> {
+        let before = Timestamp(from.0.saturating_sub(1));
+        Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
+    }
+
+    /// Adds the entries after one number and up to another that have one of the names in them; before the order of a grid the trigger
+    /// that made it.
+    fn add_about(
+        &self,
+        id: AccountId,
+        (mut after, last): (u64, u64),
+        names: &[String],
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), PaperError> {
+        let mut before: Option<JournalEntry> = None;
+        while after < last {
+            let rows = self.accounts.journal_entries(id, after)?;
+            let Some(end) = rows.last().map(|row| row.number) else { break };
+            after = end;
+            for row in rows.into_iter().take_while(|row| row.number <= last) {
+                if names.iter().any(|name| row.text.contains(name.as_str())) {
+                    if let Some(trigger) = before.take().filter(|before| before.text.contains(TRIGGER)) {
+                        entries.push(parsed(id, &trigger)?);
+                    }
+                    entries.push(parsed(id, &row)?);
+                }
+                before = Some(row);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! What open orders hold back, summed by currency: a cache that is corrected order by order, so that the cost of a new order does not
+//! grow with the number of open ones. `balance.rs` fills it.
+//!
+//! The cache is no part of the state: it is neither stored nor compared, and an account without one computes it when it is first needed.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use market::Date;
+
+use crate::currency::Currency;
+use crate::money::Money;
+use crate::tables::FeeTableId;
+use crate::words::FeePlan;
+
+/// Changed orders that are remembered. Beyond this the next reader computes all open orders anew.
+const CHANGED_MAX: usize = 4_096;
+
+/// What an order holds back: what its rest costs at its reserve price, and the fees of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reserve {
+    pub(crate) principal: Money,
+    pub(crate) fees: Money,
+}
+
+impl Reserve {
+    pub(crate) fn total(&self) -> Money {
+        self.principal + self.fees
+    }
+
+    fn plus(self, other: Reserve) -> Reserve {
+        Reserve { principal: self.principal + other.principal, fees: self.fees + other.fees }
+    }
+
+    fn minus(self, other: Reserve) -> Reserve {
+        Reserve { principal: self.principal - other.principal, fees: self.fees - other.fees }
+    }
+}
+
+/// The cache of one account. Copies of the account have copies of it.
+#[derive(Debug, Default)]
+pub(crate) struct Reserves(Mutex<ReserveSums>);
+
+impl Clone for Reserves {
+    fn clone(&self) -> Reserves {
+        Reserves(Mutex::new(self.lock().clone()))
+    }
+}
+
+/// Accounts are equal whatever was computed about them.
+impl PartialEq for Reserves {
+    fn eq(&self, _: &Reserves) -> bool {
+        true
+    }
+}
+
+impl Eq for Reserves {}
+
+impl Reserves {
+    /// An order of the account has changed.
+    pub(crate) fn changed(&mut self, number: u64) {
+        let sums = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if sums.basis.is_none() {
+            return;
+        }
+        if sums.changed.len() >= CHANGED_MAX {
+            sums.clear();
+        } else if sums.changed.last() != Some(&number) {
+            sums.changed.push(number);
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ReserveSums> {
+        // A thread that panics leaves sums that are wrong by one order at most, and its account is thrown away.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the reserve of an order depends on besides the order itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Basis {
+    pub(crate) fees: FeeTableId,
+    pub(crate) plan: FeePlan,
+    /// The trading dates of the markets.
+    pub(crate) dates: [Date; 2],
+}
+
+/// A working order in the sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownOrder {
+    pub(crate) currency: Currency,
+    pub(crate) is_buy: bool,
+    pub(crate) reserve: Reserve,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReserveSums {
+    /// `None` before the first use.
+    basis: Option<Basis>,
+    /// Working orders of both sides, by number.
+    orders: BTreeMap<u64, KnownOrder>,
+    /// Of the buys alone: how many, and what they hold back.
+    totals: BTreeMap<Currency, (usize, Reserve)>,
+    sells: usize,
+    /// Orders that have changed since.
+    changed: Vec<u64>,
+    /// How many reserves were computed so far.
+    pub(crate) computed: u64,
+}
+
+impl ReserveSums {
+    /// The orders that have to be computed: those that have changed. `None` if that is every open one.
+    pub(crate) fn outdated(&mut self, basis: Basis) -> Option<Vec<u64>> {
+        if self.basis == Some(basis) {
+            return Some(std::mem::take(&mut self.changed));
+        }
+        self.clear();
+        self.basis = Some(basis);
+        None
+    }
+
+    /// Replaces an order in the sums; `None` for an order that holds nothing back.
+    pub(crate) fn set(&mut self, number: u64, order: Option<KnownOrder>) {
+        if let Some(before) = self.orders.remove(&number) {
+            self.remove(before);
+        }
+        let Some(order) = order else { return };
+        self.computed += 1;
+        self.orders.insert(number, order);
+        if order.is_buy {
+            let (count, reserve) = self.totals.entry(order.currency).or_default();
+            (*count, *reserve) = (*count + 1, reserve.plus(order.reserve));
+        } else {
+            self.sells += 1;
+        }
+    }
+
+    fn remove(&mut self, order: KnownOrder) {
+        if !order.is_buy {
+            self.sells -= 1;
+            return;
+        }
+        if let Some((count, reserve)) = self.totals.get_mut(&order.currency) {
+            (*count, *reserve) = (*count - 1, reserve.minus(order.reserve));
+            if *count == 0 {
+                self.totals.remove(&order.currency);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = ReserveSums { computed: self.computed, ..ReserveSums::default() };
+    }
+
+    /// What open buys hold back in a currency, but for one of them.
+    pub(crate) fn of_currency(&self, currency: Currency, except: Option<u64>) -> Reserve {
+        let all = self.totals.get(&currency).map(|(_, reserve)| *reserve).unwrap_or_default();
+        let own = except.and_then(|number| self.orders.get(&number));
+        let own = own.filter(|own| own.is_buy && own.currency == currency);
+        own.map_or(all, |own| all.minus(own.reserve))
+    }
+
+    /// Currencies in which anything is held back.
+    pub(crate) fn currencies(&self) -> impl Iterator<Item = Currency> {
+        self.totals.keys().copied()
+    }
+
+    /// What one working order holds back.
+    pub(crate) fn of_order(&self, number: u64) -> Reserve {
+        self.orders.get(&number).map(|known| known.reserve).unwrap_or_default()
+    }
+
+    /// Whether any sell is working, but for one order.
+    pub(crate) fn has_sell_beside(&self, number: u64) -> bool {
+        let is_own = self.orders.get(&number).is_some_and(|known| !known.is_buy);
+        self.sells > usize::from(is_own)
+    }
+}

@@ -1,0 +1,191 @@
+//! What one account may cost everyone else: open orders, triggers of grids, entries of its journal.
+
+use trading::{Event, SleepingReason};
+
+use crate::common::{Player, check, play, triggers};
+
+/// What a line is answered with, in one text.
+fn said(player: &mut Player, line: &str) -> String {
+    player.line(line).join("; ")
+}
+
+const FULL: &str = "refused 602001 `at most 4 orders may be open: cancel some first`";
+
+#[test]
+fn orders_of_every_kind_count_while_they_are_open() {
+    let mut player = play(
+        "mark 700.HK 300
+        given cash HKD 10000000
+        given set open_orders 4
+        10:00 buy 100 700.HK LO 290
+        10:00 buy 100 700.HK LIT 290 trigger 291
+        10:00 buy 100 700.HK LO 290 held 14:00
+        10:00 buy 100 700.HK LO 291 tif GTC",
+    );
+    assert_eq!(player.account.open_count(), 4);
+    for line in ["buy 100 700.HK LO 290", "buy 100 700.HK LIT 290 trigger 291", "sell 100 700.HK MO"] {
+        assert_eq!(said(&mut player, &format!("10:01 {line}")), FULL);
+    }
+    // A change of an open order needs no room, and a cancellation makes some.
+    assert!(!said(&mut player, "10:02 replace 1 200").contains("refused"));
+    assert!(said(&mut player, "10:03 cancel 2").contains("CanceledStatus"));
+    assert!(!said(&mut player, "10:04 buy 100 700.HK LO 290").contains("refused"));
+    assert_eq!(said(&mut player, "10:05 buy 100 700.HK LO 290"), FULL);
+    player.check_fold();
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_told_so_before_the_limit_is() {
+    let mut player = play(
+        "mark 700.HK 300
+        given cash HKD 10000000
+        given set open_orders 1
+        10:00 buy 100 700.HK LO 290",
+    );
+    assert!(said(&mut player, "10:01 buy 50 700.HK LO 290").contains("lot"));
+}
+
+#[test]
+fn the_default_is_a_thousand_open_orders() {
+    let mut player = play("mark 700.HK 300\n given cash HKD 100000000");
+    for _ in 0..1_000 {
+        assert!(!said(&mut player, "10:00 buy 100 700.HK LO 290").contains("refused"));
+    }
+    let refused = "refused 602001 `at most 1000 orders may be open: cancel some first`";
+    assert_eq!(said(&mut player, "10:00 buy 100 700.HK LO 290"), refused);
+}
+
+#[test]
+fn a_grid_makes_no_order_where_none_may_be_opened() {
+    let player = play(
+        "mark 700.HK 300
+        candle 700.HK 10:01 300 303 300 303 50000
+        given position 700.HK 900 300
+        given set open_orders 2
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG
+        10:02 now",
+    );
+    let expected = ["301 Sell 100 level", "302 Sell 100 level", "303 Sell 100 level asleep: position"];
+    assert_eq!(triggers(&player.entries), expected);
+    assert_eq!(player.account.open_count(), 2);
+}
+
+#[test]
+fn limits_are_settings_that_an_operator_gives_within_bounds() {
+    let mut player = play("mark 700.HK 300");
+    for (line, expected) in [
+        ("open_orders 0", "refused 602001 `open_orders must be from 1 to 10000`"),
+        ("open_orders 10001", "refused 602001 `open_orders must be from 1 to 10000`"),
+        ("open_orders 10000", ""),
+        ("grid_triggers 0", "refused 602001 `grid_triggers must be from 1 to 10000`"),
+        ("journal_entries 0", "refused 602001 `journal_entries must be from 1 to 1000000000`"),
+    ] {
+        assert_eq!(said(&mut player, &format!("10:00 given set {line}")), expected, "{line}");
+    }
+}
+
+/// A grid that triggers three times on each of two days.
+const GRID: &str = "mark 700.HK 300
+    candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
+     10:04 303 304 303 304 50000
+    given position 700.HK 2000 300
+    given set grid_triggers 2
+    day 2026-03-19
+    candle 700.HK 10:01 304 305 304 305 50000
+    day 2026-03-18";
+
+#[test]
+fn a_grid_triggers_so_often_on_a_day_and_goes_on_with_the_next() {
+    check(&format!(
+        "{GRID}
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG
+        > 10:00:00 grid 1 Performing 300
+        16:10 bases
+        > 301 Sell 100 level
+        > 302 Sell 100 level
+        > asleep: triggers
+        > base 302
+        16:10 history 1
+        > 1 Performing
+        > 2 Performing triggers
+        day 2026-03-19
+        16:10 bases
+        > 301 Sell 100 level
+        > 302 Sell 100 level
+        > asleep: triggers
+        > 304 Sell 100 gap
+        > 305 Sell 100 level
+        > base 305
+        16:10 history 1
+        > 1 Performing
+        > 2 Performing triggers
+        > 3 Performing"
+    ));
+}
+
+#[test]
+fn a_grid_at_its_limit_still_closes_at_a_bound() {
+    let player = play(
+        "mark 700.HK 300
+        candle 700.HK 10:01 300 300 297 297 50000; 10:02 297 297 297 297 50000; 10:03 294 294 294 294 50000
+        given cash HKD 1000000
+        given set grid_triggers 1
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 295 310 hold 100 2000 down GTG events 2 2
+        16:10 now",
+    );
+    assert_eq!(triggers(&player.entries), ["299 Buy 100 level", "asleep: triggers"]);
+    let is_closed =
+        |entry: &&trading::Entry| matches!(&entry.event, Event::GridCanceled { bound: Some(_), .. });
+    assert_eq!(player.entries.iter().filter(is_closed).count(), 1);
+}
+
+#[test]
+fn the_entries_of_grids_are_bounded_whatever_the_market_does() {
+    // Every candle goes a step up or down, so that each would trigger each grid.
+    let minute = |number: usize| {
+        let (open, close) = if number % 2 == 0 { ("300", "301") } else { ("301", "300") };
+        format!("candle 700.HK {:02}:{:02} {open} 301 300 {close} 50000", 10 + number / 60, number % 60)
+    };
+    let candles: Vec<String> = (1..110).map(minute).collect();
+    let grid = "10:00 grid 700.HK base 300 spread 0.6 0.6 quantity 100 price 290 310 hold 100 2000";
+    let script = format!("mark 700.HK 300\n{}\n{}\n16:10 now", candles.join("\n"), [grid; 20].join("\n"));
+    let player = play(&format!("given set grid_triggers 5\n{script}"));
+    let count =
+        |is_meant: fn(&Event) -> bool| player.entries.iter().filter(|entry| is_meant(&entry.event)).count();
+    assert_eq!(count(|event| matches!(event, Event::GridTriggered(_))), 20 * 5);
+    let slept = |event: &Event| matches!(event, Event::GridSlept { reason: SleepingReason::Triggers, .. });
+    assert_eq!(count(slept), 20);
+}
+
+#[test]
+fn a_full_journal_takes_nothing_new_and_what_is_open_goes_on() {
+    let mut player = play(
+        "mark 700.HK 300
+        candle 700.HK 10:01 300 301 300 300 50000; 10:03 296 296 289 290 50000
+        given cash HKD 10000000
+        10:00 buy 100 700.HK LO 290
+        10:00 buy 100 700.HK LO 280
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000",
+    );
+    let entries = player.entries.len();
+    player.line(&format!("10:00 given set journal_entries {}", entries + 1));
+    let full = "refused 602001 `the journal of this account is full, it has";
+    for line in [
+        "buy 100 700.HK LO 290",
+        "replace 1 200",
+        "grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000",
+    ] {
+        let said = said(&mut player, &format!("10:00 {line}"));
+        assert!(said.starts_with(full), "{said}");
+    }
+    let said_later = said(&mut player, "10:05 cancel 2");
+    assert!(
+        said_later.contains("#1 FilledStatus") && said_later.contains("#2 CanceledStatus"),
+        "{said_later}"
+    );
+    assert!(said_later.contains("asleep: triggers"), "{said_later}");
+    assert!(triggers(&player.entries).iter().all(|line| line == "asleep: triggers"));
+    // An operator makes room.
+    player.line("10:06 given set journal_entries 1000");
+    assert!(!said(&mut player, "10:06 buy 100 700.HK LO 280").contains("refused"));
+}
