@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
     AcceptedOrder, Account, Bar, Command, Entry, EstimateQuery, Event, Execution, Fee, FillRule, Money,
-    Order, OrderStatus, OutsideRth, Rate, Scene, Terms, VERSION, balance, decide, estimate, exact_price,
-    fees_at, figures,
+    Order, OrderStatus, OutsideRth, Rate, Scene, Submit, Terms, VERSION, balance, decide, estimate,
+    exact_price, fees_at, figures,
 };
 
 use crate::charge::Charge;
@@ -73,9 +73,10 @@ pub struct Change {
     pub after: String,
 }
 
-pub(crate) fn preview(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Preview {
+pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) -> Preview {
+    let terms = &request.terms;
     let asked = Preview::asked(account, scene, terms);
-    let events = match decide(account, &Command::submit(terms.clone()), scene) {
+    let events = match decide(account, &Command::Submit(Box::new(request.clone())), scene) {
         Ok(events) => events,
         Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..asked },
     };

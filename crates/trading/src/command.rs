@@ -79,6 +79,8 @@ pub struct Submit {
     pub terms: Terms,
     /// The request came with attached orders, which are not offered.
     pub has_attached: bool,
+    /// Order types that were withdrawn are taken: the account is answered as of a date before that.
+    pub takes_withdrawn: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +91,15 @@ pub struct SubmitGrid {
     pub rule: GridRuleInput,
 }
 
+impl Submit {
+    pub fn of(terms: Terms) -> Submit {
+        Submit { terms, has_attached: false, takes_withdrawn: false }
+    }
+}
+
 impl Command {
     pub fn submit(terms: Terms) -> Command {
-        Command::Submit(Box::new(Submit { terms, has_attached: false }))
+        Command::Submit(Box::new(Submit::of(terms)))
     }
 
     /// Whether a client may give it; the rest is for operators, also before the first request.

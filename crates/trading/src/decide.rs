@@ -4,7 +4,7 @@ use market::{Market, Symbol};
 
 use crate::account::Account;
 use crate::balance::balance;
-use crate::command::{Command, Submit};
+use crate::command::Command;
 use crate::currency::Currency;
 use crate::event::Event;
 use crate::feed::Security;
@@ -26,10 +26,7 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
     }
     let event = match command {
         Command::Open { account: number, settings } => open(account, *number, settings)?,
-        Command::Submit(asked) => {
-            let Submit { terms, has_attached } = asked.as_ref();
-            submit(account, scene, terms, *has_attached)?
-        }
+        Command::Submit(request) => submit(account, scene, request)?,
         Command::Replace { id, changes } => replace(account, scene, *id, changes)?,
         Command::Cancel { id } => cancel(account, scene, *id)?,
         Command::SubmitGrid(asked) => return grid::submit(account, scene, asked),

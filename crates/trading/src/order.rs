@@ -243,7 +243,9 @@ impl Order {
     /// The type it is filled as: a released order is a plain one.
     pub fn fills_as(&self) -> OrderType {
         match self.terms.order_type {
-            OrderType::MarketIfTouched => OrderType::Market,
+            OrderType::MarketIfTouched
+            | OrderType::TrailingMarketAmount
+            | OrderType::TrailingMarketPercent => OrderType::Market,
             OrderType::LimitIfTouched | OrderType::TrailingAmount | OrderType::TrailingPercent => {
                 OrderType::Limit
             }

@@ -9,7 +9,7 @@ use market::{Date, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Venue};
 use paper::Opening;
 use store::Reader;
 use trading::{
-    Command, GridRuleInput, GridTimeInForce, OrderType, Percent, Quantity, Side, Submit, SubmitGrid, Terms,
+    Command, GridRuleInput, GridTimeInForce, OrderType, Percent, Quantity, Side, SubmitGrid, Terms,
     TimeInForce,
 };
 
@@ -110,7 +110,7 @@ fn submit(
 ) -> Result<(), Failure> {
     if let Some(at) = instant(surroundings, reader, order)? {
         books.go_to(at);
-        books.offer(account, &Command::Submit(Box::new(Submit { terms, has_attached: false })))?;
+        books.offer(account, &Command::submit(terms))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use market::{Market, Price, Timestamp};
 use trading::{
     Account, Changes, Command, Currency, Desk, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
-    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Terms, estimate,
+    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Submit, Terms, estimate,
     parse_price, plain_price,
 };
 
@@ -182,6 +182,12 @@ impl Player {
             ["buy" | "sell", ..] => {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
+            }
+            // An account that is answered as of a date before order types were withdrawn.
+            ["dated", words @ ..] => {
+                let terms = terms(words, |clock| self.instant(clock));
+                let request = Submit { terms, has_attached: false, takes_withdrawn: true };
+                self.handle_shown(&Command::Submit(Box::new(request)), now)
             }
             ["replace", order, quantity, options @ ..] => {
                 let changes = Box::new(changes(quantity, options));
