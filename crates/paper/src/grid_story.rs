@@ -47,6 +47,11 @@ fn told(event: &Event) -> Option<Step> {
             step("replaced", format!("replaced: its base is {} now", plain_price(rule.base)), because)
         }
         Event::GridTriggered(trigger) => triggered(trigger),
+        Event::GridSlept { candle, .. } if candle.is_day => {
+            let words = format!("asleep: {}", SleepingReason::Minutes);
+            let because = "its last day had a daily candle and no one-minute candles, and a grid is triggered minute by minute";
+            with_candle(step("slept", words, vec![because.to_owned()]), candle)
+        }
         Event::GridSlept { candle, .. } => {
             let open = plain_price(candle.open);
             let words = format!("asleep: a candle opened at {open}, outside of its bounds");
@@ -97,6 +102,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
         SleepingReason::Position => "the account's position would leave its limits",
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
+        SleepingReason::Minutes => "the day has no one-minute candles",
     }
 }
 

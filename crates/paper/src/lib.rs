@@ -57,7 +57,7 @@ pub use grids::{GRID_PAGE_MAX, GridOrder, GridPage, GridQuery, GridSort, grid_hi
 pub use listener::{Listener, NoListener};
 pub use look::Seen;
 pub use opening::Opening;
-pub use operator_words::{Exchanged, in_words};
+pub use operator_words::{Exchanged, in_words, settings_in_full};
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
 pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};

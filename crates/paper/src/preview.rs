@@ -213,8 +213,16 @@ fn entry(account: &Account, scene: &Scene<'_>, event: Event) -> Entry {
 
 /// The fill that there would be: of all of it, on the order's own day.
 fn filled(order: &Order, scene: &Scene<'_>, price: Price, fees: &[Fee]) -> Execution {
-    let candle =
-        Bar { time: scene.at, open: price, high: price, low: price, close: price, volume: 0, session: 0 };
+    let candle = Bar {
+        time: scene.at,
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        volume: 0,
+        session: 0,
+        is_day: false,
+    };
     let day = order.standing.placement.day;
     Execution {
         id: order.id,

@@ -116,7 +116,9 @@ pub use event::{
     AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, GridTrigger, NewGrid, Release, Trigger,
     VERSION,
 };
-pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
+pub use feed::{
+    ActTimes, ActingCandle, CandleKind, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of,
+};
 pub use figures::{Figures, Report, figures};
 pub use grid::{
     Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,

@@ -66,7 +66,7 @@ fn prepare(
         sequence: work.account.next_sequence(),
         price,
         reserve_price,
-        candle: Bar::of(&acting.candle),
+        candle: Bar::of(acting),
         how,
         watch: best.map(Watch::Trail),
     })

@@ -76,6 +76,17 @@ pub struct Settings {
     /// Grids are taken only from a client who has agreed to what a strategy risks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
+    /// Orders are filled from daily candles on days without one-minute candles. Journals from before this setting have it on.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    pub coarse_fills: bool,
+}
+
+fn on() -> bool {
+    true
+}
+
+fn is_on(on: &bool) -> bool {
+    *on
 }
 
 impl Default for Settings {
@@ -93,6 +104,7 @@ impl Default for Settings {
             short_hk: false,
             liquidate: false,
             grid_questionnaire: false,
+            coarse_fills: true,
         }
     }
 }
@@ -118,6 +130,7 @@ pub enum Setting {
     ShortHk(bool),
     Liquidate(bool),
     GridQuestionnaire(bool),
+    CoarseFills(bool),
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
@@ -149,6 +162,7 @@ impl Settings {
             Setting::ShortHk(on) => self.short_hk = on,
             Setting::Liquidate(on) => self.liquidate = on,
             Setting::GridQuestionnaire(on) => self.grid_questionnaire = on,
+            Setting::CoarseFills(on) => self.coarse_fills = on,
         }
     }
 

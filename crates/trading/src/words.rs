@@ -124,7 +124,14 @@ words! {
     SuspendReason { User = "user", CorporateAction = "corporate action" }
 
     /// Why a grid that watches has no orders made.
-    SleepingReason { Price = "price", Position = "position", Funds = "funds", Holdings = "holdings" }
+    SleepingReason {
+        Price = "price",
+        Position = "position",
+        Funds = "funds",
+        Holdings = "holdings",
+        /// Its last day had a daily candle and no minutes.
+        Minutes = "needs one-minute candles",
+    }
 
     /// What a grid's orders are.
     GridOrderType { Market = "GMO", Limit = "GLO", AtTrigger = "GTG" }

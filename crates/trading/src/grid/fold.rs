@@ -34,8 +34,9 @@ impl Account {
             }
             Event::GridTriggered(trigger) => grid.trigger(trigger, at),
             Event::GridSlept { candle, .. } => {
-                grid.last_candle = Some(candle.time);
-                grid.sleep(Some(SleepingReason::Price), at);
+                grid.last_candle = grid.last_candle.max(Some(candle.time));
+                let reason = if candle.is_day { SleepingReason::Minutes } else { SleepingReason::Price };
+                grid.sleep(Some(reason), at);
             }
             Event::GridSuspended { reason, .. } => {
                 grid.suspend_reason = Some(*reason);

@@ -180,6 +180,7 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Fractional(on))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::Liquidate(on))),
         1 => any::<bool>().prop_map(|on| Command::Set(Setting::GridQuestionnaire(on))),
+        1 => any::<bool>().prop_map(|on| Command::Set(Setting::CoarseFills(on))),
         8 => grid_command().boxed(),
     ]
 }

@@ -89,6 +89,9 @@ pub(super) struct Settings {
     /// Paper account: grids are taken only once it has agreed to what a strategy risks
     #[arg(long, value_enum)]
     grid_questionnaire: Option<Switch>,
+    /// Paper account: orders are filled from daily candles on days without one-minute candles
+    #[arg(long, value_enum)]
+    coarse_fills: Option<Switch>,
     /// Paper account: its credit line, in HKD
     #[arg(long, value_name = "HKD=AMOUNT")]
     credit: Option<String>,
@@ -163,6 +166,7 @@ impl Settings {
         settings.extend(self.fractional.map(|switch| Setting::Fractional(switch.is_on())));
         settings.extend(self.liquidate.map(|switch| Setting::Liquidate(switch.is_on())));
         settings.extend(self.grid_questionnaire.map(|switch| Setting::GridQuestionnaire(switch.is_on())));
+        settings.extend(self.coarse_fills.map(|switch| Setting::CoarseFills(switch.is_on())));
         for setting in &settings {
             PaperSettings::check(*setting).map_err(usage)?;
         }
@@ -245,7 +249,7 @@ pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failur
         "credit": paper.credit().text().to_string(),
         "positions": paper.positions().count(),
         "open_orders": paper.open_orders().count(),
-        "settings": serde_json::to_value(paper.settings())?,
+        "settings": paper::settings_in_full(paper.settings()),
     }))
 }
 

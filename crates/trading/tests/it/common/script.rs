@@ -107,6 +107,16 @@ impl Player {
                     self.store.add(&of, time, values, arrived);
                 }
             }
+            // The daily candle of the script's day, `O H L C V`, and when it arrived if that was late.
+            ["daily", of, values @ ..] => {
+                let of = symbol(of);
+                let (values, late) = values.split_at(5);
+                let arrived = match late {
+                    ["at", day, clock] => Some(at(of.market(), &format!("{day} {clock}"))),
+                    _ => None,
+                };
+                self.store.add_day(&of, date(&self.day), values, arrived);
+            }
             ["security", of, kind, "lot", lot] => {
                 let currency = if symbol(of).market() == Market::Hk { Currency::HKD } else { Currency::USD };
                 let kind: Kind = kind.parse().expect("a kind");
@@ -163,7 +173,7 @@ impl Player {
 
     fn clone_is_stored(&self, line: &str) -> bool {
         let first = line.split_whitespace().next().unwrap_or("");
-        ["mark", "candle", "security", "delisted", "lot", "close", "action", "rate", "margin"]
+        ["mark", "candle", "daily", "security", "delisted", "lot", "close", "action", "rate", "margin"]
             .contains(&first)
     }
 
@@ -347,6 +357,7 @@ fn setting(key: &str, value: &str) -> Setting {
         "short_hk" => Setting::ShortHk(on),
         "liquidate" => Setting::Liquidate(on),
         "grid_questionnaire" => Setting::GridQuestionnaire(on),
+        "coarse_fills" => Setting::CoarseFills(on),
         _ => panic!("{key:?} is no setting"),
     }
 }
