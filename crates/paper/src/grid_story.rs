@@ -1,5 +1,6 @@
 //! The story of a grid, out of its account's journal: every trigger with the candle behind it, the order it made or why it made none.
 
+use market::{Market, Symbol, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
@@ -8,7 +9,7 @@ use trading::{
 
 use crate::grid_words::way;
 use crate::reason::Reason;
-use crate::story::{Step, StoryCandle};
+use crate::story::{Step, StoryCandle, local};
 
 /// What happened to a grid, oldest first. Instants are unix seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,21 +21,24 @@ pub struct GridStory {
 
 /// The story of a grid; `None` if the journal has no such grid.
 pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
-    let mut symbol = None;
+    let mut symbol: Option<Symbol> = None;
+    let mut zone = Zone::of(Market::Hk);
     let mut steps = Vec::new();
     for entry in entries.iter().filter(|entry| entry.event.grid() == Some(id)) {
         if let Event::GridSubmitted(new) = &entry.event {
-            symbol = Some(new.symbol.to_string());
+            zone = Zone::of(new.symbol.market());
+            symbol = Some(new.symbol.clone());
         }
         let at = entry.at.unwrap_or_default();
-        steps.extend(told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step }));
+        let (seconds, local) = (at.0.to_string(), local(&zone, at));
+        steps.extend(told(&entry.event).map(|step| Step { at: seconds, local, ..step }));
     }
-    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps })
+    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol: symbol.to_string(), steps })
 }
 
 fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> Step {
-    let (at, words) = (String::new(), words.into());
-    Step { at, event, words, because, candle: None, fill: None, reason: None }
+    let (at, local, words) = (String::new(), String::new(), words.into());
+    Step { at, local, event, words, because, candle: None, fill: None, reason: None }
 }
 
 fn told(event: &Event) -> Option<Step> {

@@ -10,6 +10,7 @@ use trading::{
 };
 
 use crate::charge::Charge;
+use crate::outlook::outlook;
 use crate::reason::Reason;
 
 /// An order as it would be taken now. Amounts are text with two decimals, instants are unix seconds as text.
@@ -25,7 +26,7 @@ pub struct Preview {
     pub time_in_force: &'static str,
     /// The sessions it would trade in.
     pub outside_rth: Option<&'static str>,
-    /// What of the request the order would not keep, a sentence each: what its type has no use for, or sessions it cannot trade in.
+    /// What of the request the order would not keep, and what the stored candles mean for it, a sentence each.
     pub notes: Vec<String>,
     /// The state it would have at once.
     pub status: Option<&'static str>,
@@ -94,7 +95,7 @@ pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) ->
         verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
         status: Some(status.as_str()),
         outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
-        notes: notes(terms, &accepted.terms),
+        notes: notes(terms, &accepted.terms).into_iter().chain(expected(account, scene, accepted)).collect(),
         trading_day: Some(standing.placement.day.to_string()),
         reports_at: Some(second(standing.placement.reports_at)),
         expires_at: standing.placement.expires_at.map(second),
@@ -165,6 +166,13 @@ fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
         _ => {}
     }
     notes
+}
+
+/// What the stored candles mean for an order, once it is accepted.
+fn expected(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder) -> Vec<String> {
+    let mut after = account.clone();
+    after.apply(&entry(&after, scene, Event::Accepted(Box::new(accepted.clone()))));
+    after.order(accepted.id).map(|order| outlook(&after, scene, order)).unwrap_or_default()
 }
 
 /// The price to reckon with.

@@ -71,7 +71,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
+        let look = |seen: &paper::Seen<'_>| paper::explained(seen, order);
         let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
         story.map_err(Problem::from_paper)
     }
