@@ -50,17 +50,39 @@ impl History {
         Ok(last)
     }
 
-    /// The close of the last minute in the regular hours of a trading day.
+    /// The last minute in the regular hours of a trading day.
+    pub fn last_regular_minute(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        date: Date,
+    ) -> Result<Option<Candle>, HistoryError> {
+        let venue = self.venue(symbol);
+        let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: Lane::Regular };
+        let last = last_before(view, &series, venue.day_end(date))?;
+        Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)))
+    }
+
+    /// The latest daily candle that is stored of a date before another.
+    pub fn last_day(&self, view: &View, symbol: &Symbol, date: Date) -> Result<Option<Candle>, HistoryError> {
+        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
+        last_before(view, &series, self.venue(symbol).zone().midnight(date))
+    }
+
+    /// The close of the last minute in the regular hours of a trading day, or that of its daily candle if no such minute is stored.
     pub fn intraday_close(
         &self,
         view: &View,
         symbol: &Symbol,
         date: Date,
     ) -> Result<Option<Price>, HistoryError> {
-        let venue = self.venue(symbol);
-        let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: Lane::Regular };
-        let last = last_before(view, &series, venue.day_end(date))?;
-        Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)).map(|candle| candle.close))
+        if let Some(minute) = self.last_regular_minute(view, symbol, date)? {
+            return Ok(Some(minute.close));
+        }
+        let Ok(next) = date.tomorrow() else { return Ok(None) };
+        let day = self.last_day(view, symbol, next)?;
+        let zone = self.venue(symbol).zone();
+        Ok(day.filter(|candle| zone.date(candle.time) == date).map(|candle| candle.close))
     }
 
     /// The closes, as they were traded, of the daily candles from one date up to another, which is not included: in one pass over their

@@ -12,6 +12,19 @@ pub struct OptionTerms {
     pub strike: Price,
 }
 
+/// A name for an option that has no other: `AAPL 2026-04-17 190 Call`.
+impl std::fmt::Display for OptionTerms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let right = match self.right {
+            OptionRight::Call => "Call",
+            OptionRight::Put => "Put",
+        };
+        let strike = self.strike.text(STRIKE_DECIMALS).to_string();
+        let strike = strike.trim_end_matches('0').trim_end_matches('.');
+        write!(f, "{} {} {strike} {right}", self.underlying.ticker(), self.expiry)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OptionRight {
     Call,
@@ -20,6 +33,7 @@ pub enum OptionRight {
 
 /// A strike is written in thousandths, a price kept in millionths.
 const STRIKE_UNIT: i64 = 1_000;
+const STRIKE_DECIMALS: u32 = 3;
 /// The digits of a strike.
 const STRIKE_MAX: usize = 8;
 const DATE_DIGITS: usize = 6;
@@ -73,4 +87,17 @@ pub(crate) fn plain_strike(ticker: &str) -> Option<String> {
     let plain = strike.trim_start_matches('0');
     let plain = if plain.is_empty() { "0" } else { plain };
     (plain.len() < strike.len()).then(|| format!("{head}{plain}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Symbol;
+
+    #[test]
+    fn an_option_has_a_name_of_its_terms() {
+        let name = |code: &str| code.parse::<Symbol>().unwrap().option().unwrap().to_string();
+        assert_eq!(name("AAPL260417C190000.US"), "AAPL 2026-04-17 190 Call");
+        assert_eq!(name("SPY261218P612500.US"), "SPY 2026-12-18 612.5 Put");
+        assert_eq!(name("F270115C2.US"), "F 2027-01-15 0.002 Call");
+    }
 }

@@ -105,6 +105,12 @@ impl Zone {
         self.name
     }
 
+    /// What its clocks are called at an instant: `HKT`, `EST`, `EDT`.
+    pub fn abbreviation(&self, at: Timestamp) -> String {
+        let at = jiff::Timestamp::from_second(at.0).unwrap_or_default();
+        self.zone.to_offset_info(at).abbreviation().to_owned()
+    }
+
     /// Seconds east of UTC at an instant.
     pub fn offset(&self, at: Timestamp) -> i64 {
         // Hong Kong and the mainland have not changed their clocks since 1992.

@@ -120,6 +120,30 @@ impl<'a> StoreFeed<'a> {
         late.filter_map(|late| late.next(after)).min()
     }
 
+    /// What the candles of the part of an instant show, by stamp, or else the newest candle before it.
+    fn found_back<T>(
+        &self,
+        symbol: &Symbol,
+        at: Timestamp,
+        find: impl Fn(&[ActingCandle], Timestamp) -> Option<T>,
+        of_before: impl Fn(&ActingCandle) -> T,
+    ) -> Option<T> {
+        let late = self.late(symbol);
+        let mut before = None;
+        for index in Minutes::indexes(at, at).rev() {
+            let part = self.part(symbol, index)?;
+            let found = match &late {
+                None => find(&part.acting, at),
+                Some(late) => find(&part.delayed(late), at),
+            };
+            if found.is_some() {
+                return found;
+            }
+            before = part.before;
+        }
+        before.as_ref().map(of_before)
+    }
+
     /// What came late; by a clock that was set, everything has arrived.
     fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         match self.as_of {
@@ -140,20 +164,12 @@ impl<'a> StoreFeed<'a> {
         let mut acting = Vec::new();
         for index in Minutes::indexes(oldest, through) {
             let Some(part) = self.part(symbol, index) else { return Vec::new() };
-            acting.extend(part.acting.iter().map(|acting| delayed(acting, late)));
+            acting.extend(part.delayed(late));
         }
         acting.sort_by_key(|acting| (acting.at, acting.candle.time));
         drop_overtaken(&mut acting);
         acting.retain(|acting| acting.at > after && acting.at <= through);
         acting
-    }
-}
-
-/// A candle with the instant at which it acts, later if it came later.
-fn delayed(acting: &ActingCandle, late: &Late) -> ActingCandle {
-    match late.arrived(acting.candle.session, acting.candle.time) {
-        Some(arrived) => ActingCandle { at: acting.at.max(arrived), ..*acting },
-        None => *acting,
     }
 }
 
@@ -218,24 +234,14 @@ impl Feed for StoreFeed<'_> {
     }
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
-        let late = self.late(symbol);
-        let mut before = None;
-        for index in Minutes::indexes(at, at).rev() {
-            let part = self.part(symbol, index)?;
-            let mark = match &late {
-                None => mark_in(&part.acting, at),
-                Some(late) => {
-                    let acting: Vec<ActingCandle> =
-                        part.acting.iter().map(|acting| delayed(acting, late)).collect();
-                    mark_in(&acting, at)
-                }
-            };
-            if mark.is_some() {
-                return mark;
-            }
-            before = part.close_before;
-        }
-        before
+        self.found_back(symbol, at, mark_in, |before| before.candle.close)
+    }
+
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
+        let newest = |by_stamp: &[ActingCandle], at: Timestamp| {
+            by_stamp.iter().rev().find(|acting| acting.at <= at || acting.is_running(at)).copied()
+        };
+        self.found_back(symbol, at, newest, |before| *before)
     }
 
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price> {
@@ -272,12 +278,9 @@ impl Feed for StoreFeed<'_> {
 fn mark_in(by_stamp: &[ActingCandle], at: Timestamp) -> Option<Price> {
     let stamped = by_stamp.partition_point(|acting| acting.candle.time <= at);
     let told = by_stamp.get(..stamped)?.iter().rev();
-    let mut prices = told.filter_map(|acting| {
-        let is_running = !acting.is_tail && acting.at.0 == acting.candle.time.0.saturating_add(60);
-        match acting.at <= at {
-            true => Some(acting.candle.close),
-            false => is_running.then_some(acting.candle.open),
-        }
+    let mut prices = told.filter_map(|acting| match acting.at <= at {
+        true => Some(acting.candle.close),
+        false => acting.is_running(at).then_some(acting.candle.open),
     });
     prices.next()
 }
@@ -293,10 +296,11 @@ fn currency_of(market: Market) -> Currency {
 #[cfg(test)]
 mod tests {
     use market::{Candle, Session, Turnover};
+    use trading::CandleKind;
 
     use super::*;
 
-    fn acting(time: i64, open: i64, close: i64, at: i64, is_tail: bool) -> ActingCandle {
+    fn acting(time: i64, open: i64, close: i64, at: i64, kind: CandleKind) -> ActingCandle {
         let price = |units| Price(units * market::PRICE_UNIT);
         let candle = Candle {
             time: Timestamp(time),
@@ -308,16 +312,17 @@ mod tests {
             turnover: Turnover::default(),
             session: Session::Intraday,
         };
-        ActingCandle { candle, at: Timestamp(at), day: "2026-03-18".parse().unwrap(), is_tail }
+        ActingCandle { candle, at: Timestamp(at), day: "2026-03-18".parse().unwrap(), kind }
     }
 
     #[test]
     fn a_mark_found_from_the_end_is_that_of_the_rule() {
         let candles = [
-            acting(0, 1, 2, 60, false),
-            acting(60, 3, 4, 500, false),
-            acting(120, 5, 6, 180, false),
-            acting(180, 7, 8, 780, true),
+            acting(0, 1, 2, 60, CandleKind::Minute),
+            acting(60, 3, 4, 500, CandleKind::Minute),
+            acting(120, 5, 6, 180, CandleKind::Minute),
+            acting(180, 7, 8, 780, CandleKind::Tail),
+            acting(840, 9, 10, 860, CandleKind::Day),
         ];
         for at in (-10..900).step_by(5).map(Timestamp) {
             assert_eq!(mark_in(&candles, at), trading::mark_of(&candles, at), "at {}", at.0);

@@ -1,5 +1,6 @@
 //! The story of a grid, out of its account's journal: every trigger with the candle behind it, the order it made or why it made none.
 
+use market::{Market, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
@@ -8,7 +9,7 @@ use trading::{
 
 use crate::grid_words::way;
 use crate::reason::Reason;
-use crate::story::{Step, StoryCandle};
+use crate::story::{Step, StoryCandle, local};
 
 /// What happened to a grid, oldest first. Instants are unix seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,24 +22,29 @@ pub struct GridStory {
 /// The story of a grid; `None` if the journal has no such grid.
 pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
     let symbol = entries.iter().find_map(|entry| match &entry.event {
-        Event::GridSubmitted(new) if new.id == id => Some(new.symbol.to_string()),
+        Event::GridSubmitted(new) if new.id == id => Some(&new.symbol),
         _ => None,
     });
-    symbol.map(|symbol| GridStory { order_id: id.to_string(), symbol, steps: grid_steps(entries, id) })
+    symbol.map(|symbol| GridStory {
+        order_id: id.to_string(),
+        symbol: symbol.to_string(),
+        steps: grid_steps(entries, id, symbol.market()),
+    })
 }
 
-pub(crate) fn grid_steps(entries: &[Entry], id: GridId) -> Vec<Step> {
+pub(crate) fn grid_steps(entries: &[Entry], id: GridId, market: Market) -> Vec<Step> {
+    let zone = Zone::of(market);
     let of_grid = entries.iter().filter(|entry| entry.event.grid() == Some(id));
     let step = |entry: &Entry| {
         let at = entry.at.unwrap_or_default();
-        told(&entry.event).map(|step| Step { at: at.0.to_string(), ..step })
+        told(&entry.event).map(|step| Step { at: at.0.to_string(), local: local(&zone, at), ..step })
     };
     of_grid.filter_map(step).collect()
 }
 
 fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> Step {
-    let (at, words) = (String::new(), words.into());
-    Step { at, event, words, because, candle: None, fill: None, reason: None }
+    let (at, local, words) = (String::new(), String::new(), words.into());
+    Step { at, local, event, words, because, candle: None, fill: None, reason: None }
 }
 
 fn told(event: &Event) -> Option<Step> {
@@ -52,14 +58,18 @@ fn told(event: &Event) -> Option<Step> {
         }
         Event::GridTriggered(trigger) => triggered(trigger),
         Event::GridSlept { candle, reason, .. } => {
-            let words = match reason {
-                SleepingReason::Triggers => format!("asleep: {}", skipped(*reason)),
+            let (words, because) = match reason {
+                SleepingReason::Minutes => (
+                    format!("asleep: {reason}"),
+                    vec!["its last day had a daily candle and no one-minute candles, and a grid is triggered minute by minute".to_owned()],
+                ),
+                SleepingReason::Triggers => (format!("asleep: {}", skipped(*reason)), Vec::new()),
                 _ => {
                     let open = plain_price(candle.open);
-                    format!("asleep: a candle opened at {open}, outside of its bounds")
+                    (format!("asleep: a candle opened at {open}, outside of its bounds"), Vec::new())
                 }
             };
-            with_candle(step("slept", words, Vec::new()), candle)
+            with_candle(step("slept", words, because), candle)
         }
         Event::GridSuspended { reason, .. } => step("suspended", format!("suspended: {reason}"), Vec::new()),
         Event::GridRestarted { .. } => step("restarted", "restarted with the base it had", Vec::new()),
@@ -107,6 +117,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
         SleepingReason::Triggers => "it has triggered as often as it may in a trading day",
+        SleepingReason::Minutes => "the day has no one-minute candles",
     }
 }
 

@@ -3,20 +3,18 @@
 use market::Price;
 use trading::{GridOrigin, GridTriggerKind, plain_price};
 
-/// Why an order of a grid was made. `seen` is the minute of the candle behind it, and its prices.
+/// Why an order of a grid was made. `seen` is the candle behind it, and its prices.
 pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Vec<String> {
     let way = way(origin.price, origin.base);
     let (price, base) = (plain_price(origin.price), plain_price(origin.base));
-    let (minute, prices) = seen.unwrap_or_else(|| ("behind it".to_owned(), "its prices".to_owned()));
+    let (candle, prices) = seen.unwrap_or_else(|| ("candle behind it".to_owned(), "its prices".to_owned()));
     match origin.kind {
         GridTriggerKind::Gap => vec![
-            format!(
-                "the candle {minute} ({prices}) opened at the grid's level {way} the base {base}, or beyond it"
-            ),
+            format!("the {candle} ({prices}) opened at the grid's level {way} the base {base}, or beyond it"),
             format!("so its open {price} is what triggered, and the base from then on"),
         ],
         GridTriggerKind::Level => vec![
-            format!("the candle {minute} ({prices}) went to the grid's level {price}, {way} the base {base}"),
+            format!("the {candle} ({prices}) went to the grid's level {price}, {way} the base {base}"),
             format!("so {price} is the base from then on, whether or not this is filled"),
         ],
         GridTriggerKind::Close => {

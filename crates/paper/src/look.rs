@@ -3,7 +3,7 @@
 //! A command line that only asks must not move an account: the next one may have another clock.
 
 use store::{AccountId, Reader};
-use trading::{Account, Desk, Entry, SubmitGrid, Terms};
+use trading::{Account, Desk, Entry, Submit, SubmitGrid};
 
 use crate::PaperError;
 use crate::book;
@@ -50,7 +50,7 @@ impl Paper {
     pub fn preview(
         &self,
         id: AccountId,
-        terms: &Terms,
+        request: &Submit,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Preview, PaperError> {
         let mut account = self.described(id)?;
@@ -61,7 +61,7 @@ impl Paper {
         ensure_open(&desk, &mut account, id, now)?;
         // One that is ahead of the clock stays there, and refuses every order.
         desk.advance(&mut account, now);
-        let preview = preview(&account, &desk.scene(now), terms);
+        let preview = preview(&account, &desk.scene(now), request);
         Ok(feed.checked(preview)?)
     }
 

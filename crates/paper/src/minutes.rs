@@ -1,27 +1,31 @@
-//! The one-minute candles of a symbol as the engine takes them, kept by day: of a thousand accounts with orders in one security
-//! each asks for the same candles.
+//! The candles of a symbol as the engine takes them, cached by day: of a thousand accounts with orders in one security each reads the
+//! same candles. They are one-minute candles, and the daily candle of a day that has none in its regular hours.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use history::{AsOf, History, HistoryError};
-use market::{Price, Session, Symbol, Timestamp};
+use market::{Session, Symbol, Timestamp};
 use quick_cache::sync::Cache;
-use store::Reader;
-use trading::{ActTimes, ActingCandle};
+use store::{Reader, View};
+use trading::{ActTimes, ActingCandle, CandleKind};
 
-use crate::arrivals::{Arrivals, REMEMBERED_FOR};
+use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 
-/// What is kept together: the stamps of a day of UTC, which no session but the US overnight one crosses.
+/// What is kept together: the stamps of a day of UTC, which no session but the US overnight one crosses. So the regular hours of a
+/// date are those of one part, and a daily candle acts in the part of its own date.
 const PART_SECONDS: i64 = 86_400;
-/// A candle acts this long after its stamp at most: the tail of a closing auction.
+/// A candle acts this long after its stamp at most, or in its own part: the tail of a closing auction.
 const ACTS_WITHIN: i64 = 600;
 /// Parts kept. A part has at most 1,440 minutes of 80 bytes and mostly a third of that, so this is about 100 MB.
 const PARTS_MAX: usize = 2_048;
 
 /// Parts of which it is remembered which minutes they had. Each takes some 250 bytes, so this is about 16 MB.
 const STAMPS_MAX: usize = 65_536;
+
+/// Daily candles of days without trading that are passed over on the way to the newest of a trading day.
+const CLOSED_DAYS_MAX: usize = 64;
 
 /// A part of a symbol's candles.
 type Key = (Symbol, i64);
@@ -32,8 +36,12 @@ pub(crate) struct Part {
     version: i64,
     /// By stamp, and so by the instant at which they act: no minute of a lane follows a tail before it has acted.
     pub(crate) acting: Vec<ActingCandle>,
-    /// The close of the last minute before this part, for a mark when nothing in it has acted yet.
-    pub(crate) close_before: Option<Price>,
+    /// The daily candle of its date and the stamp that it is stored with, also if the date has minutes.
+    day: Option<(Timestamp, ActingCandle)>,
+    /// Whether it has a minute of regular hours.
+    has_regular: bool,
+    /// The newest candle before this part, for a mark when nothing in it has acted yet.
+    pub(crate) before: Option<ActingCandle>,
 }
 
 /// Candles of the latest version of the store, as far as they were asked for.
@@ -44,9 +52,13 @@ pub(crate) struct Minutes {
     stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
 }
 
-/// The minutes of a part that have a candle. No two sessions share one.
+/// The minutes of a part that have a candle, of which no two sessions share one; and what of its date is stored.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stamps([u64; 23]);
+struct Stamps {
+    minutes: [u64; 23],
+    has_regular: bool,
+    has_day: bool,
+}
 
 impl Default for Minutes {
     fn default() -> Minutes {
@@ -82,6 +94,9 @@ impl Minutes {
             let known = known.map(|known| known.stamps()).or_else(|| self.stamps_of(&key));
             let at = arrivals.instant(now);
             let new = known.map(|known| part.new_since(&known, at)).unwrap_or_default();
+            if let Some((stamp, acted_at)) = known.and_then(|known| part.overtaken_day(&known, now)) {
+                arrivals.note_among_nodes(symbol, &[(Session::Intraday, stamp)], (acted_at, now))?;
+            }
             arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
         // Another request may have read a newer state meanwhile; then the next one reads this part again.
@@ -116,14 +131,14 @@ impl Minutes {
 impl Stamps {
     fn put(&mut self, stamp: Timestamp) {
         let minute = Stamps::minute(stamp);
-        if let Some(word) = self.0.get_mut(minute / 64) {
+        if let Some(word) = self.minutes.get_mut(minute / 64) {
             *word |= 1_u64 << (minute % 64);
         }
     }
 
     fn has(&self, stamp: Timestamp) -> bool {
         let minute = Stamps::minute(stamp);
-        self.0.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
+        self.minutes.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
     }
 
     /// Of the day of UTC.
@@ -145,17 +160,44 @@ impl Part {
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let candles = history.minutes(&snapshot, symbol, start..end)?;
-        let before = history.last_minute(&snapshot, symbol, Timestamp(start.0.saturating_sub(1)))?;
+        let before = newest_before(history, &snapshot, symbol, start)?;
+        let day = day_of(history, &snapshot, symbol, start)?;
         drop(snapshot);
         let mut times = ActTimes::new(history.venue(symbol));
-        let acting = candles.iter().filter_map(|candle| times.of(candle, None)).collect();
-        Ok(Part { version, acting, close_before: before.map(|candle| candle.close) })
+        let mut acting: Vec<ActingCandle> =
+            candles.iter().filter_map(|candle| times.of(candle, None)).collect();
+        let has_regular = candles.iter().any(|candle| candle.session == Session::Intraday);
+        if let Some((_, day)) = day.filter(|_| !has_regular) {
+            insert_day(&mut acting, day);
+        }
+        Ok(Part { version, acting, day, has_regular, before })
     }
 
     fn stamps(&self) -> Stamps {
-        let mut stamps = Stamps::default();
-        self.acting.iter().for_each(|acting| stamps.put(acting.candle.time));
+        let (has_regular, has_day) = (self.has_regular, self.day.is_some());
+        let mut stamps = Stamps { has_regular, has_day, ..Stamps::default() };
+        let minutes = self.acting.iter().filter(|acting| !acting.is_day());
+        minutes.for_each(|acting| stamps.put(acting.candle.time));
         stamps
+    }
+
+    /// The candles by stamp, each with the instant at which it acts where some came late. Once a daily candle has acted, minutes of
+    /// its regular hours that came after it do nothing.
+    pub(crate) fn delayed(&self, late: &Late) -> Vec<ActingCandle> {
+        let arrived = self.day.and_then(|(stamp, day)| Some((day, late.arrived(Session::Intraday, stamp)?)));
+        let is_kept = |acting: &&ActingCandle| {
+            let is_regular = acting.candle.session == Session::Intraday;
+            !(is_regular && arrived.is_some_and(|(day, _)| day.day == acting.day))
+        };
+        let delay = |acting: &ActingCandle| match late.arrived(acting.candle.session, acting.candle.time) {
+            Some(arrived) if !acting.is_day() => ActingCandle { at: acting.at.max(arrived), ..*acting },
+            _ => *acting,
+        };
+        let mut delayed: Vec<ActingCandle> = self.acting.iter().filter(is_kept).map(delay).collect();
+        if let Some((day, arrived)) = arrived {
+            insert_day(&mut delayed, ActingCandle { at: day.at.max(arrived), ..day });
+        }
+        delayed
     }
 
     /// Those that act after one instant and up to another.
@@ -168,9 +210,79 @@ impl Part {
     /// Candles that an older state of the part did not have and that should have acted before an instant.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.acting.iter().filter(|acting| acting.at < at);
-        let new = should_have.filter(|acting| !older.has(acting.candle.time));
-        new.map(|acting| (acting.candle.session, acting.candle.time)).collect()
+        let new = should_have.filter(|acting| !acting.is_day() && !older.has(acting.candle.time));
+        let mut new: Vec<_> = new.map(|acting| (acting.candle.session, acting.candle.time)).collect();
+        let is_new = |day: &(Timestamp, ActingCandle)| !self.has_regular && !older.has_day && day.1.at < at;
+        if let Some((stamp, _)) = self.day.filter(is_new) {
+            new.push((Session::Intraday, stamp));
+        }
+        new
     }
+
+    /// The stamp of the daily candle that has acted by now, and when it did, if regular minutes of its date have come since.
+    fn overtaken_day(&self, older: &Stamps, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let was_coarse = older.has_day && !older.has_regular;
+        let (stamp, day) = self.day.filter(|_| was_coarse && self.has_regular)?;
+        (day.at <= now).then_some((stamp, day.at))
+    }
+}
+
+/// Puts a daily candle where its stamp belongs. There its act belongs, too: the regular hours of its date have no other candle.
+fn insert_day(by_stamp: &mut Vec<ActingCandle>, day: ActingCandle) {
+    let index = by_stamp.partition_point(|acting| acting.candle.time < day.candle.time);
+    by_stamp.insert(index, day);
+}
+
+/// The daily candle of the date whose regular hours lie in the part that begins at an instant, and the stamp that it is stored with.
+fn day_of(
+    history: &History,
+    view: &View,
+    symbol: &Symbol,
+    start: Timestamp,
+) -> Result<Option<(Timestamp, ActingCandle)>, HistoryError> {
+    // Options are filled from minutes alone.
+    if symbol.is_us_option() {
+        return Ok(None);
+    }
+    let venue = history.venue(symbol);
+    let date = venue.zone().date(Timestamp(start.0.saturating_add(PART_SECONDS / 2)));
+    let Ok(next) = date.tomorrow() else { return Ok(None) };
+    let stored = history.last_day(view, symbol, next)?;
+    let stored = stored.filter(|candle| venue.zone().date(candle.time) == date);
+    Ok(stored.and_then(|candle| Some((candle.time, ActTimes::day(venue, date, candle)?))))
+}
+
+/// The newest candle that acts before an instant at which a part begins: a minute of any lane, or the daily candle of a coarse day.
+fn newest_before(
+    history: &History,
+    view: &View,
+    symbol: &Symbol,
+    start: Timestamp,
+) -> Result<Option<ActingCandle>, HistoryError> {
+    let venue = history.venue(symbol);
+    let minute = history.last_minute(view, symbol, Timestamp(start.0.saturating_sub(1)))?;
+    let minute = minute.map(|candle| {
+        // One that another calendar let in.
+        let day = venue.zone().date(candle.time);
+        let at = Timestamp(candle.time.0.saturating_add(60));
+        let plain = ActingCandle { candle, at, day, kind: CandleKind::Minute };
+        ActTimes::new(venue).of(candle, None).unwrap_or(plain)
+    });
+    if symbol.is_us_option() {
+        return Ok(minute);
+    }
+    let mut date = venue.zone().date(Timestamp(start.0.saturating_add(PART_SECONDS / 2)));
+    for _ in 0..CLOSED_DAYS_MAX {
+        let Some(stored) = history.last_day(view, symbol, date)? else { break };
+        date = venue.zone().date(stored.time);
+        let Some(day) = ActTimes::day(venue, date, stored) else { continue };
+        let is_older = minute.is_some_and(|minute| minute.at >= day.at);
+        if is_older || history.last_regular_minute(view, symbol, date)?.is_some() {
+            break;
+        }
+        return Ok(Some(day));
+    }
+    Ok(minute)
 }
 
 #[cfg(test)]
@@ -189,7 +301,7 @@ mod tests {
         assert_eq!(had, [0, 63, 64, 1_439]);
         let key = (symbol.clone(), 20_000);
         assert!(minutes.stamps_of(&key).is_none());
-        let part = Part { version: 1, acting: Vec::new(), close_before: None };
+        let part = Part { version: 1, acting: Vec::new(), day: None, has_regular: false, before: None };
         minutes.remember((&symbol, 20_000), &part, now);
         // An empty part is known, too: whatever it has later has come.
         assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));

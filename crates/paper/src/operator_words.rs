@@ -1,7 +1,7 @@
 //! What an operator does, in words: for the audit, and for whoever did it.
 
 use serde_json::Value;
-use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, plain_price};
+use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, Settings, plain_price};
 
 /// What an exchange came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,16 @@ pub fn in_words(command: &Command) -> String {
     }
 }
 
+/// Every setting with its value, also those that a journal leaves out because they are as at first.
+pub fn settings_in_full(settings: &Settings) -> Value {
+    let mut document = serde_json::to_value(settings).unwrap_or_default();
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("grid_questionnaire".to_owned(), settings.grid_questionnaire.into());
+        fields.insert("coarse_fills".to_owned(), settings.coarse_fills.into());
+    }
+    document
+}
+
 /// `participation 0.1`: key and value as the journal has them.
 fn setting_in_words(setting: Setting) -> String {
     let document = serde_json::to_value(setting).unwrap_or_default();
@@ -102,6 +112,7 @@ mod tests {
             (Command::Set(Setting::SlippageTicks(2)), "slippage_ticks 2"),
             (Command::Set(Setting::GridQuestionnaire(true)), "grid_questionnaire on"),
             (Command::Set(Setting::OpenOrders(200)), "open_orders 200"),
+            (Command::Set(Setting::CoarseFills(false)), "coarse_fills off"),
         ] {
             assert_eq!(in_words(&command), words);
         }

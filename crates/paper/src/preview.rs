@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
     AcceptedOrder, Account, Bar, Command, Entry, EstimateQuery, Event, Execution, Fee, FillRule, Money,
-    Order, OrderStatus, OutsideRth, Rate, Scene, Terms, VERSION, balance, decide, estimate, exact_price,
-    fees_at, figures,
+    Order, OrderStatus, OutsideRth, Rate, Scene, Submit, Terms, VERSION, balance, decide, estimate,
+    exact_price, fees_at, figures,
 };
 
 use crate::charge::Charge;
+use crate::outlook::outlook;
 use crate::reason::Reason;
 
 /// An order as it would be taken now. Amounts are text with two decimals, instants are unix seconds as text.
@@ -25,7 +26,7 @@ pub struct Preview {
     pub time_in_force: &'static str,
     /// The sessions it would trade in.
     pub outside_rth: Option<&'static str>,
-    /// What of the request the order would not keep, a sentence each: what its type has no use for, or sessions it cannot trade in.
+    /// What of the request the order would not keep, and what the stored candles mean for it, a sentence each.
     pub notes: Vec<String>,
     /// The state it would have at once.
     pub status: Option<&'static str>,
@@ -73,9 +74,10 @@ pub struct Change {
     pub after: String,
 }
 
-pub(crate) fn preview(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Preview {
+pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) -> Preview {
+    let terms = &request.terms;
     let asked = Preview::asked(account, scene, terms);
-    let events = match decide(account, &Command::submit(terms.clone()), scene) {
+    let events = match decide(account, &Command::Submit(Box::new(request.clone())), scene) {
         Ok(events) => events,
         Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..asked },
     };
@@ -93,7 +95,7 @@ pub(crate) fn preview(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Pr
         verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
         status: Some(status.as_str()),
         outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
-        notes: notes(terms, &accepted.terms),
+        notes: notes(terms, &accepted.terms).into_iter().chain(expected(account, scene, accepted)).collect(),
         trading_day: Some(standing.placement.day.to_string()),
         reports_at: Some(second(standing.placement.reports_at)),
         expires_at: standing.placement.expires_at.map(second),
@@ -166,6 +168,13 @@ fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
     notes
 }
 
+/// What the stored candles mean for an order, once it is accepted.
+fn expected(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder) -> Vec<String> {
+    let mut after = account.clone();
+    after.apply(&entry(&after, scene, Event::Accepted(Box::new(accepted.clone()))));
+    after.order(accepted.id).map(|order| outlook(&after, scene, order)).unwrap_or_default()
+}
+
 /// The price to reckon with.
 fn price_of(scene: &Scene<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     let AcceptedOrder { terms, standing, .. } = accepted;
@@ -212,8 +221,16 @@ fn entry(account: &Account, scene: &Scene<'_>, event: Event) -> Entry {
 
 /// The fill that there would be: of all of it, on the order's own day.
 fn filled(order: &Order, scene: &Scene<'_>, price: Price, fees: &[Fee]) -> Execution {
-    let candle =
-        Bar { time: scene.at, open: price, high: price, low: price, close: price, volume: 0, session: 0 };
+    let candle = Bar {
+        time: scene.at,
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        volume: 0,
+        session: 0,
+        is_day: false,
+    };
     let day = order.standing.placement.day;
     Execution {
         id: order.id,

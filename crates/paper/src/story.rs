@@ -26,6 +26,8 @@ pub struct Story {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Step {
     pub at: String,
+    /// The same on the market's clock, which is named: `2026-03-18 10:00:15 HKT`.
+    pub local: String,
     pub event: &'static str,
     /// What happened, as a sentence.
     pub words: String,
@@ -43,6 +45,8 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoryCandle {
     pub time: String,
+    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped with the opening.
+    pub period: &'static str,
     pub open: String,
     pub high: String,
     pub low: String,
@@ -141,6 +145,7 @@ impl Teller {
     fn step(&mut self, at: Timestamp, event: &Event) -> Step {
         let step = |event: &'static str, words: String, because: Vec<String>| Step {
             at: at.0.to_string(),
+            local: local(&self.zone, at),
             event,
             words,
             because,
@@ -224,7 +229,7 @@ impl Teller {
         let Some(origin) = &accepted.grid else { return step };
         let trigger = trigger.filter(|of| (of.grid, of.price) == (origin.grid, origin.price));
         step.words = format!("made by grid {}: {}", origin.grid, in_words(&accepted.terms));
-        let seen = trigger.map(|trigger| (self.minute(trigger.candle.time), prices(&trigger.candle)));
+        let seen = trigger.map(|trigger| (self.candle(&trigger.candle), prices(&trigger.candle)));
         let mut because = grid_words::because(origin, seen);
         because.append(&mut step.because);
         step.because = because;
@@ -308,7 +313,7 @@ impl Teller {
 
     fn release(&self, release: &Release) -> Vec<String> {
         let Release { candle, how, watch, .. } = release;
-        let stamp = self.minute(candle.time);
+        let stamp = self.candle(candle);
         let level = match (self.terms.trigger_price, watch) {
             (Some(trigger), _) => format!("the trigger {}", plain_price(trigger)),
             (None, Some(Watch::Trail(best))) => {
@@ -318,19 +323,18 @@ impl Teller {
         };
         match how {
             Trigger::Gap => vec![
-                format!(
-                    "the open of the candle {stamp}, {}, was at {level} or beyond it",
-                    plain_price(candle.open)
-                ),
+                format!("the open of the {stamp}, {}, was at {level} or beyond it", plain_price(candle.open)),
                 "so all of that candle lies behind the release, and may fill it".to_owned(),
             ],
             Trigger::Inside => vec![
                 format!(
-                    "the candle {stamp} ({}) reached {level} on every path that its prices allow",
+                    "the {stamp} ({}) reached {level} on every path that its prices allow",
                     prices(candle)
                 ),
-                "what followed inside the minute is not known, so candles from the next one on may fill it"
-                    .to_owned(),
+                format!(
+                    "what followed inside the {} is not known, so candles from the next one on may fill it",
+                    if candle.is_day { "day" } else { "minute" }
+                ),
             ],
         }
     }
@@ -346,7 +350,7 @@ impl Teller {
     /// Which of a candle's prices it was, and why.
     fn fill_rules(&self, filled: &Execution) -> (&'static str, Vec<String>) {
         let Execution { candle, rule, price, .. } = filled;
-        let (stamp, open) = (self.minute(candle.time), plain_price(candle.open));
+        let (stamp, open) = (self.candle(candle), plain_price(candle.open));
         let limit = plain_price(self.terms.price.unwrap_or(*price));
         let (extreme, name) = match filled.side {
             Side::Buy => (candle.low, "low"),
@@ -383,7 +387,7 @@ impl Teller {
             ),
             FillRule::OddLot => ("limit", format!("an odd lot fills whole, at its limit {limit}")),
         };
-        let mut because = vec![format!("candle {stamp}: {}", prices(candle)), rule];
+        let mut because = vec![format!("{stamp}: {}", prices(candle)), rule];
         if let Some(budget) = filled.budget {
             because.push(format!(
                 "of its volume of {}, {budget} were left to this order: an account takes {} of each candle, cut to whole {}",
@@ -405,16 +409,26 @@ impl Teller {
         }
     }
 
-    /// `2026-03-18 10:01:00` in the market's zone.
     fn clock(&self, at: Timestamp) -> String {
-        let (date, seconds) = self.zone.local(at);
-        format!("{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+        local(&self.zone, at)
     }
 
-    fn minute(&self, at: Timestamp) -> String {
-        let (_, seconds) = self.zone.local(at);
-        format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+    /// `candle 10:01 HKT`, or `daily candle of 2026-03-18`.
+    fn candle(&self, candle: &Bar) -> String {
+        let (date, seconds) = self.zone.local(candle.time);
+        if candle.is_day {
+            return format!("daily candle of {date}");
+        }
+        let zone = self.zone.abbreviation(candle.time);
+        format!("candle {:02}:{:02} {zone}", seconds / 3600, seconds / 60 % 60)
     }
+}
+
+/// `2026-03-18 10:01:00 HKT`.
+pub(crate) fn local(zone: &Zone, at: Timestamp) -> String {
+    let (date, seconds) = zone.local(at);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{date} {hour:02}:{minute:02}:{second:02} {}", zone.abbreviation(at))
 }
 
 /// What a fill moved.
@@ -438,7 +452,7 @@ fn money(filled: &Execution) -> Vec<String> {
     words
 }
 
-fn prices(candle: &Bar) -> String {
+pub(crate) fn prices(candle: &Bar) -> String {
     let Bar { open, high, low, close, volume, .. } = candle;
     let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price));
     format!("open {open}, high {high}, low {low}, close {close}, volume {volume}")
@@ -461,9 +475,10 @@ fn way(direction: Direction) -> (&'static str, &'static str) {
 
 impl StoryCandle {
     pub(crate) fn of(candle: &Bar) -> StoryCandle {
-        let Bar { time, open, high, low, close, volume, .. } = candle;
+        let Bar { time, open, high, low, close, volume, is_day, .. } = candle;
         let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price).to_string());
-        StoryCandle { time: time.0.to_string(), open, high, low, close, volume: *volume }
+        let period = if *is_day { "day" } else { "minute" };
+        StoryCandle { time: time.0.to_string(), period, open, high, low, close, volume: *volume }
     }
 }
 

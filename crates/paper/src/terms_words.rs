@@ -21,12 +21,18 @@ pub(crate) fn in_words(terms: &Terms) -> String {
         OrderType::SpecialLimit => format!("special limit {limit}"),
         OrderType::LimitIfTouched => format!("limit {limit} once {trigger} is touched"),
         OrderType::MarketIfTouched => format!("at the market once {trigger} is touched"),
+        OrderType::TrailingMarketAmount => {
+            format!("trailing by {}, then at the market", price(terms.trailing_amount))
+        }
+        OrderType::TrailingMarketPercent => {
+            let percent = terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default();
+            format!("trailing by {percent} %, then at the market")
+        }
         OrderType::TrailingAmount => format!("trailing by {}{offset}", price(terms.trailing_amount)),
         OrderType::TrailingPercent => {
             let percent = terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default();
             format!("trailing by {percent} %{offset}")
         }
-        other => other.to_string(),
     };
     let time = match (terms.time_in_force, terms.expire_date) {
         (TimeInForce::Day, _) => "for the day".to_owned(),

@@ -49,7 +49,9 @@ pub(crate) fn act(
 ) {
     let mut stages: Vec<Stage> = Vec::with_capacity(candles.len());
     let mut queue: Vec<Place> = Vec::new();
-    for (_, symbol, acting) in candles.iter().filter(|(.., acting)| acting.candle.volume > 0) {
+    let takes_days = work.account.settings.coarse_fills;
+    let counts = |acting: &ActingCandle| acting.candle.volume > 0 && (takes_days || !acting.is_day());
+    for (_, symbol, acting) in candles.iter().filter(|(.., acting)| counts(acting)) {
         let candle = stages.len();
         let orders = work.account.open_orders_of(symbol);
         let there = orders.filter(|order| trades_in(order.outside_rth(), acting.candle.session));
@@ -94,7 +96,7 @@ fn try_place(
     if !place.is_fresh && !is_eligible(order, &acting) {
         return false;
     }
-    if order.terms.order_type == OrderType::SpecialLimit && !acting.is_tail {
+    if order.terms.order_type == OrderType::SpecialLimit && !acting.is_tail() {
         if after.spent.contains(&place.id) {
             return false;
         }
@@ -133,7 +135,7 @@ fn watch(
     let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
     match seen.released {
         // Nothing is filled at the market in a closing auction, so such a release waits for the end of it.
-        Some(Trigger::Gap) if !(acting.is_tail && is_market) => {
+        Some(Trigger::Gap) if !(acting.is_tail() && is_market) => {
             release(work, at, id, acting, Trigger::Gap, seen.best)
         }
         Some(_) => {

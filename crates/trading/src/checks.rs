@@ -3,6 +3,7 @@
 
 use market::{Date, Market, Price, Symbol};
 
+use crate::command::Submit;
 use crate::decimal::plain_price;
 use crate::feed::Security;
 use crate::money::Money;
@@ -37,9 +38,10 @@ const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
 /// Checks 1 to 7 of an order that comes, or is held until, now.
-pub(crate) fn admit(settings: &Settings, scene: &Scene<'_>, asked: &Terms) -> Result<Admission, Refusal> {
+pub(crate) fn admit(settings: &Settings, scene: &Scene<'_>, request: &Submit) -> Result<Admission, Refusal> {
+    let asked = &request.terms;
     let security = check_symbol(scene, &asked.symbol)?;
-    check_type(asked, security.kind)?;
+    check_type(request, security.kind)?;
     let terms = shaped(asked, security.kind);
     check_fields(&terms)?;
     let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
@@ -66,12 +68,12 @@ pub(crate) fn check_symbol(scene: &Scene<'_>, symbol: &Symbol) -> Result<Securit
 }
 
 /// Check 2.
-fn check_type(terms: &Terms, kind: Kind) -> Result<(), Refusal> {
+fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     use OrderType::*;
+    let terms = &request.terms;
     let is_offered = match (terms.order_type, terms.symbol.market()) {
-        (TrailingMarketAmount | TrailingMarketPercent, _) => false,
-        (Limit | Market | LimitIfTouched | MarketIfTouched, _) => true,
-        (TrailingAmount | TrailingPercent, _) => kind != Kind::Option,
+        (TrailingMarketAmount | TrailingMarketPercent, _) => request.takes_withdrawn && kind != Kind::Option,
+        (Limit | Market | LimitIfTouched | MarketIfTouched | TrailingAmount | TrailingPercent, _) => true,
         (_, market) => market == market::Market::Hk,
     };
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
@@ -91,9 +93,9 @@ fn shaped(asked: &Terms, kind: Kind) -> Terms {
     Terms {
         price: only(asked.price, order_type.has_limit()),
         trigger_price: only(asked.trigger_price, order_type.is_touch()),
-        limit_offset: only(asked.limit_offset, is_trailing),
-        trailing_amount: only(asked.trailing_amount, order_type == OrderType::TrailingAmount),
-        trailing_percent: asked.trailing_percent.filter(|_| order_type == OrderType::TrailingPercent),
+        limit_offset: only(asked.limit_offset, order_type.trails_to_limit()),
+        trailing_amount: only(asked.trailing_amount, order_type.trails_by_amount()),
+        trailing_percent: asked.trailing_percent.filter(|_| order_type.trails_by_percent()),
         monitor_price: only(asked.monitor_price, is_trailing),
         expire_date: asked.expire_date.filter(|_| asked.time_in_force == TimeInForce::GoodTilDate),
         outside_rth: Some(lanes(asked, kind)),
@@ -102,7 +104,7 @@ fn shaped(asked: &Terms, kind: Kind) -> Terms {
 }
 
 fn lanes(asked: &Terms, kind: Kind) -> OutsideRth {
-    let is_market = matches!(asked.order_type, OrderType::Market | OrderType::MarketIfTouched);
+    let is_market = asked.order_type.is_market();
     match asked.outside_rth {
         _ if asked.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
@@ -121,9 +123,13 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     let needs = [
         ("submitted_price", order_type.has_limit(), terms.price.is_some()),
         ("trigger_price", order_type.is_touch(), terms.trigger_price.is_some()),
-        ("trailing_amount", order_type == OrderType::TrailingAmount, terms.trailing_amount.is_some()),
-        ("trailing_percent", order_type == OrderType::TrailingPercent, terms.trailing_percent.is_some()),
-        ("limit_offset", order_type.is_trailing() && terms.depth_level == 0, terms.limit_offset.is_some()),
+        ("trailing_amount", order_type.trails_by_amount(), terms.trailing_amount.is_some()),
+        ("trailing_percent", order_type.trails_by_percent(), terms.trailing_percent.is_some()),
+        (
+            "limit_offset",
+            order_type.trails_to_limit() && terms.depth_level == 0,
+            terms.limit_offset.is_some(),
+        ),
         ("expire_date", terms.time_in_force == TimeInForce::GoodTilDate, terms.expire_date.is_some()),
     ];
     if let Some((field, _, _)) = needs.iter().find(|(_, is_needed, is_there)| *is_needed && !is_there) {

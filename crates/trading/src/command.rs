@@ -75,6 +75,13 @@ pub enum Command {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submit {
+    pub terms: Terms,
+    /// Order types that were withdrawn are taken: the account is answered as of a date before that.
+    pub takes_withdrawn: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitGrid {
     pub symbol: Symbol,
     /// That of the security if it is not said.
@@ -82,9 +89,15 @@ pub struct SubmitGrid {
     pub rule: GridRuleInput,
 }
 
+impl Submit {
+    pub fn of(terms: Terms) -> Submit {
+        Submit { terms, takes_withdrawn: false }
+    }
+}
+
 impl Command {
     pub fn submit(terms: Terms) -> Command {
-        Command::Submit(Box::new(terms))
+        Command::Submit(Box::new(Submit::of(terms)))
     }
 
     /// Whether a client asks for something new with it, which a full journal has no room for. Ending something is always possible.

@@ -33,7 +33,7 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
     }
     let event = match command {
         Command::Open { account: number, settings } => open(account, *number, settings)?,
-        Command::Submit(terms) => submit(account, scene, terms)?,
+        Command::Submit(request) => submit(account, scene, request)?,
         Command::Replace { id, changes } => replace(account, scene, *id, changes)?,
         Command::Cancel { id } => cancel(account, scene, *id)?,
         Command::SubmitGrid(asked) => return grid::submit(account, scene, asked),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::currency::Currency;
+use crate::feed::ActingCandle;
 use crate::grid::{GridId, GridOrigin, GridRule};
 use crate::money::{Fraction, Money, Rate};
 use crate::order::{Facts, OrderId, Standing, Watch};
@@ -138,7 +139,8 @@ pub enum Event {
     },
     /// A level was reached. The order that it makes follows, unless it was skipped.
     GridTriggered(Box<GridTrigger>),
-    /// A candle opened outside of the bounds, or reached a level that the grid may not trigger at any more today.
+    /// A candle opened outside of the bounds, or reached a level that the grid may not trigger at any more today, or a day had a
+    /// daily candle alone.
     GridSlept {
         grid: GridId,
         candle: Bar,
@@ -372,12 +374,15 @@ pub struct Bar {
     pub close: Price,
     pub volume: i64,
     pub session: u8,
+    /// The daily candle of a coarse day, stamped with its opening.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_day: bool,
 }
 
 impl Bar {
-    pub(crate) fn of(candle: &Candle) -> Bar {
-        let Candle { time, open, high, low, close, volume, session, .. } = *candle;
-        Bar { time, open, high, low, close, volume, session: session.code() }
+    pub(crate) fn of(acting: &ActingCandle) -> Bar {
+        let Candle { time, open, high, low, close, volume, session, .. } = acting.candle;
+        Bar { time, open, high, low, close, volume, session: session.code(), is_day: acting.is_day() }
     }
 
     pub fn session(&self) -> Session {

@@ -2,7 +2,7 @@
 //! ahead: every question names the instant or date up to which it may be answered.
 
 use market::adjust::Amount;
-use market::{Candle, Date, Market, Price, Slot, Symbol, Timestamp, Venue};
+use market::{Candle, Date, Market, Price, Session, Slot, Symbol, Timestamp, Venue};
 
 use crate::currency::Currency;
 use crate::decimal::{DecimalError, parse_units};
@@ -22,7 +22,8 @@ pub trait Feed {
 
     /// Appends the candles that act after one instant and up to another (inclusive), of all lanes, ascending by
     /// [`ActingCandle::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
-    /// among them.
+    /// among them. A coarse day, one with a daily candle and no intraday minute, has [`ActTimes::day`] in place of minutes; options
+    /// have none.
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>);
 
     /// Shows the same candles in the same order. Most of them matter to nobody, so whoever has them at hand need not copy them.
@@ -44,7 +45,10 @@ pub trait Feed {
     /// The actual close of the last daily candle before a date.
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
-    /// The close of the last intraday minute of a trading day.
+    /// The newest candle of which something is known at an instant, whatever its lane: what the mark rests on.
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle>;
+
+    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
     /// Corporate actions with `after < ex-date <= through`, ascending by ex-date.
@@ -126,8 +130,35 @@ pub struct ActingCandle {
     pub at: Timestamp,
     /// The trading day it belongs to.
     pub day: Date,
-    /// The candle of a closing auction.
-    pub is_tail: bool,
+    pub kind: CandleKind,
+}
+
+/// What an acting candle covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CandleKind {
+    Minute,
+    /// The closing auction.
+    Tail,
+    /// The regular hours of a coarse day, stamped with its opening.
+    Day,
+}
+
+impl ActingCandle {
+    pub fn is_tail(&self) -> bool {
+        self.kind == CandleKind::Tail
+    }
+
+    pub fn is_day(&self) -> bool {
+        self.kind == CandleKind::Day
+    }
+
+    /// Whether its open is known at an instant before it acts: of a minute that is running and did not come late.
+    pub fn is_running(&self, at: Timestamp) -> bool {
+        self.kind == CandleKind::Minute
+            && self.candle.time <= at
+            && at < self.at
+            && self.at.0 == self.candle.time.0.saturating_add(60)
+    }
 }
 
 /// Tells when candles act. Consecutive candles mostly lie in one segment, which is looked up once.
@@ -157,24 +188,41 @@ impl<'a> ActTimes<'a> {
             candle,
             at: arrived.map_or(at, |arrived| at.max(arrived)),
             day: slot.day,
-            is_tail,
+            kind: if is_tail { CandleKind::Tail } else { CandleKind::Minute },
         })
+    }
+
+    /// The daily candle of a coarse day: stamped with the opening of the regular hours, acting at their end. `None` on a day without
+    /// trading.
+    pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<ActingCandle> {
+        let day = venue.day(date)?;
+        let opening = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
+        let candle = Candle { time: day.at(opening.start), session: Session::Intraday, ..candle };
+        Some(ActingCandle { candle, at: venue.day_end(date), day: date, kind: CandleKind::Day })
     }
 }
 
-/// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp.
+/// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp. A daily candle is
+/// newer than every minute of its day, and one of those that acted first leaves the daily candle out.
 pub fn drop_overtaken(candles: &mut Vec<ActingCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
+    let mut coarse: Option<Date> = None;
     candles.retain(|acting| {
         let Some(newest) = newest.get_mut(usize::from(acting.candle.session.code())) else { return false };
-        let is_late = acting.candle.time < *newest;
+        let is_covered =
+            acting.candle.session == Session::Intraday && coarse.is_some_and(|day| acting.day <= day);
+        let is_late =
+            is_covered || acting.candle.time < *newest || (acting.is_day() && acting.candle.time == *newest);
+        if acting.is_day() && !is_late {
+            coarse = Some(acting.day);
+        }
         *newest = acting.candle.time.max(*newest);
         !is_late
     });
 }
 
 /// The price that may be known at an instant: the close of the newest candle that has acted, or the open of the minute that is
-/// running. `candles` ascends by stamp. A closing candle shows nothing before it acts, and one that came late neither.
+/// running. `candles` ascends by stamp. Closing candles, daily candles and those that came late show nothing before they act.
 pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a ActingCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
     for acting in candles {
@@ -183,7 +231,7 @@ pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a ActingCandle>, at: Time
         }
         if acting.at <= at {
             mark = Some(acting.candle.close);
-        } else if !acting.is_tail && acting.at.0 == acting.candle.time.0 + 60 {
+        } else if acting.is_running(at) {
             mark = Some(acting.candle.open);
         }
     }

@@ -80,7 +80,7 @@ fn filled(
         fees: scene.tables.fees.added(charged, before, after),
         day,
         settles_on: scene.tables.settlement.date(venue, kind, day),
-        candle: Bar::of(&acting.candle),
+        candle: Bar::of(acting),
         rule: offer.rule,
         budget: offer.budget,
     }

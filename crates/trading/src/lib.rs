@@ -49,6 +49,9 @@
 //! | a suspended grid | does not sleep; one that is replaced wakes, and keeps the day it ends with |
 //! | a grid's open orders while orders cannot be cancelled | stay, and so does the grid: its cancellation is refused |
 //! | what is booked on a date whose statement is made already | is in the next one; what was prepared before the first request is in the first |
+//! | a coarse day whose daily candle has no volume | puts no grid to sleep |
+//! | a grid that was submitted on a coarse day | says at its end what it is missing, also if it came after the opening |
+//! | a trailing market order | trades in regular hours alone and needs no offset; it takes every time in force, as MIT does |
 //! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;
@@ -116,7 +119,9 @@ pub use event::{
     AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, GridTrigger, NewGrid, Release, Trigger,
     VERSION,
 };
-pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
+pub use feed::{
+    ActTimes, ActingCandle, CandleKind, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of,
+};
 pub use figures::{Figures, Report, figures, report};
 pub use grid::{
     Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,

@@ -24,7 +24,7 @@ pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
         return false;
     }
     let joins_auctions = order.fills_as().joins_closing_auction();
-    if acting.is_tail && joins_auctions {
+    if acting.is_tail() && joins_auctions {
         return joins_tail(order.since.at(), candle.time);
     }
     order.since.allows(candle.time)
@@ -40,7 +40,7 @@ pub(crate) fn price_in<'t>(
     let candle = &acting.candle;
     let limit = order.terms.price.unwrap_or_default();
     let side = order.terms.side;
-    if acting.is_tail {
+    if acting.is_tail() {
         return tail_price(order, acting).map(|price| (price, FillRule::ClosingAuction));
     }
     let crosses = |price: Price| crosses(side, limit, price, settings.touch);
@@ -63,12 +63,14 @@ pub(crate) fn price_in<'t>(
         OrderType::OddLot => (crosses(candle.open) || crosses(extreme)).then_some((limit, FillRule::OddLot)),
         OrderType::Auction => {
             let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
-            is_its.then_some((candle.open, FillRule::OpeningAuction))
+            (is_its && !acting.is_day()).then_some((candle.open, FillRule::OpeningAuction))
         }
-        // From its first auction on it is a limit order.
+        // From its first auction on it is a limit order. A coarse day has no auction, and is stamped as its opening one.
         OrderType::AuctionLimit => match auction {
             Some(auction) if candle.time < auction.stamp => None,
-            Some(auction) if candle.time == auction.stamp && reaches(side, limit, candle.open) => {
+            Some(auction)
+                if candle.time == auction.stamp && !acting.is_day() && reaches(side, limit, candle.open) =>
+            {
                 Some((candle.open, FillRule::OpeningAuction))
             }
             _ => as_limit(),

@@ -1,6 +1,6 @@
 //! An order and its story so far.
 
-use market::{Date, Market, Price, Symbol, Timestamp};
+use market::{Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
@@ -11,7 +11,7 @@ use crate::grid::GridOrigin;
 use crate::money::Money;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::sessions::Placement;
+use crate::sessions::{Placement, trades_in};
 use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
 use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
@@ -111,7 +111,8 @@ impl Since {
         }
     }
 
-    pub(crate) fn allows(self, stamp: Timestamp) -> bool {
+    /// Whether a candle of this stamp counts for the order.
+    pub fn allows(self, stamp: Timestamp) -> bool {
         match self {
             Since::Client(at) => stamp > at,
             Since::Engine(at) => stamp >= at,
@@ -240,10 +241,17 @@ impl Order {
         self.terms.outside_rth.unwrap_or(OutsideRth::NotApplicable)
     }
 
+    /// Whether it trades in these hours.
+    pub fn trades_in(&self, session: Session) -> bool {
+        trades_in(self.outside_rth(), session)
+    }
+
     /// The type it is filled as: a released order is a plain one.
     pub fn fills_as(&self) -> OrderType {
         match self.terms.order_type {
-            OrderType::MarketIfTouched => OrderType::Market,
+            OrderType::MarketIfTouched
+            | OrderType::TrailingMarketAmount
+            | OrderType::TrailingMarketPercent => OrderType::Market,
             OrderType::LimitIfTouched | OrderType::TrailingAmount | OrderType::TrailingPercent => {
                 OrderType::Limit
             }

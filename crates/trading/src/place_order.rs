@@ -6,6 +6,7 @@ use crate::account::Account;
 use crate::checks::{
     Admission, NO_QUOTES, admit, check_fields, check_mark, check_quantity, check_symbol, check_ticks,
 };
+use crate::command::Submit;
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
@@ -17,8 +18,8 @@ use crate::terms::{Changes, Terms};
 use crate::verdict::{Failure, check_account};
 use crate::words::{OrderStatus, OrderType, TriggerStatus};
 
-pub(crate) fn submit(account: &Account, scene: &Scene<'_>, asked: &Terms) -> Result<Event, Refusal> {
-    let admission = admit(&account.settings, scene, asked)?;
+pub(crate) fn submit(account: &Account, scene: &Scene<'_>, request: &Submit) -> Result<Event, Refusal> {
+    let admission = admit(&account.settings, scene, request)?;
     account.check_open_orders()?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
@@ -52,7 +53,9 @@ pub(crate) fn submit(account: &Account, scene: &Scene<'_>, asked: &Terms) -> Res
 pub(crate) fn activate(account: &Account, scene: &Scene<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let asked = Terms { delayed_until: None, ..order.terms.clone() };
-        let admission = admit(&account.settings, scene, &asked)?;
+        // What was withdrawn meanwhile was taken when it was submitted.
+        let request = Submit { terms: asked, takes_withdrawn: true };
+        let admission = admit(&account.settings, scene, &request)?;
         let standing = stand(account, scene, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();
@@ -149,16 +152,16 @@ fn is_released(order: &Order) -> bool {
 fn changed(order: &Order, changes: &Changes) -> Terms {
     let old = &order.terms;
     let waits = old.order_type.is_conditional() && !is_released(order);
-    let takes_price = old.order_type.has_limit() || (old.order_type.is_trailing() && is_released(order));
+    let takes_price = old.order_type.has_limit() || (old.order_type.trails_to_limit() && is_released(order));
     let pick = |new: Option<Price>, old: Option<Price>, may: bool| if may { new.or(old) } else { old };
     let trails = waits && old.order_type.is_trailing();
-    let percent = changes.trailing_percent.filter(|_| trails && old.order_type == OrderType::TrailingPercent);
-    let by_amount = trails && old.order_type == OrderType::TrailingAmount;
+    let percent = changes.trailing_percent.filter(|_| trails && old.order_type.trails_by_percent());
+    let by_amount = trails && old.order_type.trails_by_amount();
     Terms {
         quantity: changes.quantity,
         price: pick(changes.price, old.price, takes_price),
         trigger_price: pick(changes.trigger_price, old.trigger_price, waits && old.order_type.is_touch()),
-        limit_offset: pick(changes.limit_offset, old.limit_offset, trails),
+        limit_offset: pick(changes.limit_offset, old.limit_offset, waits && old.order_type.trails_to_limit()),
         trailing_amount: pick(changes.trailing_amount, old.trailing_amount, by_amount),
         trailing_percent: percent.or(old.trailing_percent),
         monitor_price: pick(changes.monitor_price, old.monitor_price, trails),

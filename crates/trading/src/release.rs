@@ -9,6 +9,7 @@ use crate::pricing::{Stop, depth_price, market_reserve};
 use crate::refusal::Refusal;
 use crate::scene::Scene;
 use crate::verdict::{Failure, check_account};
+use crate::words::OrderType;
 use crate::work::Work;
 
 /// Releases an order, or rejects it by checks 10 to 12. Returns whether it was released.
@@ -46,6 +47,7 @@ fn prepare(
         Trigger::Inside => scene.mark(&terms.symbol).unwrap_or(acting.candle.close),
     };
     let price = match best {
+        Some(_) if order.fills_as() == OrderType::Market => None,
         Some(_) if terms.depth_level != 0 => Some(depth_price(mark, terms.depth_level, terms.side, ticks)),
         Some(best) => Some(Stop::of(terms, best).limit(terms, ticks)),
         None => terms.price,
@@ -64,7 +66,7 @@ fn prepare(
         sequence: work.account.next_sequence(),
         price,
         reserve_price,
-        candle: Bar::of(&acting.candle),
+        candle: Bar::of(acting),
         how,
         watch: best.map(Watch::Trail),
     })

@@ -76,6 +76,9 @@ pub struct Settings {
     /// Grids are taken only from a client who has agreed to what a strategy risks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
+    /// Orders are filled from daily candles on days without one-minute candles. Journals from before this setting have it on.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    pub coarse_fills: bool,
     #[serde(default, skip_serializing_if = "AccountLimits::is_default")]
     pub limits: AccountLimits,
 }
@@ -104,6 +107,14 @@ impl Default for AccountLimits {
     }
 }
 
+fn on() -> bool {
+    true
+}
+
+fn is_on(on: &bool) -> bool {
+    *on
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -120,6 +131,7 @@ impl Default for Settings {
             liquidate: false,
             grid_questionnaire: false,
             limits: AccountLimits::default(),
+            coarse_fills: true,
         }
     }
 }
@@ -148,6 +160,7 @@ pub enum Setting {
     OpenOrders(u32),
     GridTriggers(u32),
     JournalEntries(u64),
+    CoarseFills(bool),
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
@@ -196,6 +209,7 @@ impl Settings {
             Setting::OpenOrders(limit) => self.limits.open_orders = limit,
             Setting::GridTriggers(limit) => self.limits.grid_triggers = limit,
             Setting::JournalEntries(limit) => self.limits.journal_entries = limit,
+            Setting::CoarseFills(on) => self.coarse_fills = on,
         }
     }
 

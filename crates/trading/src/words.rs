@@ -57,7 +57,7 @@ words! {
         MarketIfTouched = "MIT",
         TrailingAmount = "TSLPAMT",
         TrailingPercent = "TSLPPCT",
-        /// No longer offered; known so that the refusal says so.
+        /// Withdrawn on 2024-04-29, and taken of accounts that are answered as of an earlier date.
         TrailingMarketAmount = "TSMAMT",
         TrailingMarketPercent = "TSMPCT",
     }
@@ -131,6 +131,8 @@ words! {
         Holdings = "holdings",
         /// It has triggered as often as it may in a day.
         Triggers = "triggers",
+        /// Its last day had a daily candle and no minutes.
+        Minutes = "needs one-minute candles",
     }
 
     /// What a grid's orders are.
@@ -173,7 +175,25 @@ impl OrderType {
     }
 
     pub fn is_trailing(self) -> bool {
+        self.trails_by_amount() || self.trails_by_percent()
+    }
+
+    pub fn trails_by_amount(self) -> bool {
+        matches!(self, OrderType::TrailingAmount | OrderType::TrailingMarketAmount)
+    }
+
+    pub fn trails_by_percent(self) -> bool {
+        matches!(self, OrderType::TrailingPercent | OrderType::TrailingMarketPercent)
+    }
+
+    /// Whether it is a limit order once it is released, with a limit that follows from its stop.
+    pub fn trails_to_limit(self) -> bool {
         matches!(self, OrderType::TrailingAmount | OrderType::TrailingPercent)
+    }
+
+    /// Whether it was withdrawn from the interface.
+    pub fn is_withdrawn(self) -> bool {
+        matches!(self, OrderType::TrailingMarketAmount | OrderType::TrailingMarketPercent)
     }
 
     /// Whether the client names a limit when it is submitted.
@@ -184,7 +204,8 @@ impl OrderType {
 
     /// Whether it fills at whatever the market pays, once it is released.
     pub fn is_market(self) -> bool {
-        matches!(self, OrderType::Market | OrderType::MarketIfTouched | OrderType::Auction)
+        use OrderType::*;
+        matches!(self, Market | MarketIfTouched | Auction | TrailingMarketAmount | TrailingMarketPercent)
     }
 
     /// Whether it needs a price of the security to be accepted.

@@ -48,7 +48,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if make_it {
         progress.note(&format!("making the demo market in {} …", surroundings.place()?));
         let rows = output::thousands(make(surroundings, &store, progress)?);
-        progress.note(&format!("{rows} candles of {} invented securities", demo::securities().len()));
+        progress.note(&format!(
+            "{rows} candles of {} invented securities and an option",
+            demo::securities().len()
+        ));
     }
     if arguments.format == Format::Json {
         let series = reader.snapshot()?.all_series()?;
@@ -177,6 +180,12 @@ fn write_files(
         bar.advance(1);
     }
     drop(bar);
+    if let Some(demo::DemoOption { symbol, days, minutes }) = demo::option(venues, now)? {
+        for (grain, candles) in [("1d", days), ("1m", minutes)] {
+            let batch = std::iter::once(candles);
+            paths.push(write_candles(surroundings, directory, &symbol, grain, demo::OPTION_DECIMALS, batch)?);
+        }
+    }
     trades_file.flush()?;
     paths.push(trades);
     let faulty = directory.join(demo::FAULTY_NAME);

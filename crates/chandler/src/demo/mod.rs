@@ -1,6 +1,6 @@
 //! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
 //! decades of daily candles, two years of minutes (of one security candles of five minutes), dividends, splits, suspensions, halts, thin
-//! days, single trades, and a file with mistakes in it.
+//! days, single trades, an option on one of them, and a file with mistakes in it.
 //!
 //! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
 //! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
@@ -9,6 +9,7 @@
 mod course;
 mod events;
 mod intraday;
+mod options;
 mod random;
 mod securities;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use market::{
     Venue, Venues,
 };
 
+pub(crate) use options::{DemoOption, OPTION_DECIMALS, option};
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
 

@@ -467,3 +467,22 @@ fn trades_make_the_very_minutes_that_they_stand_in() {
         }
     }
 }
+
+#[test]
+fn the_option_has_minutes_and_is_the_same_until_the_next_one() {
+    let at = |day: Date| instant(Market::Us, day, 20, 0);
+    let made = |day: Date| option(venues(), at(day)).unwrap().unwrap();
+    let DemoOption { symbol, days, minutes } = made(date(2026, 11, 13));
+    let terms = symbol.option().unwrap();
+    assert_eq!((terms.underlying.as_str(), terms.expiry), ("CNDL.US", date(2026, 12, 18)));
+    for minute in minutes.iter() {
+        assert_eq!((minute.check(), minute.session), (Ok(()), Session::Intraday));
+        assert!(minute.volume > 0 && minute.low.0 > 0 && minute.open.0 % 10_000 == 0);
+    }
+    assert!((3_000..20_000).contains(&minutes.len()), "{}", minutes.len());
+    // Two weeks on it is the same one, with more minutes.
+    let DemoOption { symbol: later, minutes: more, .. } = made(date(2026, 11, 27));
+    assert_eq!((later, days.len() * 390), (symbol, minutes.len()));
+    assert!(more.len() > minutes.len() && more.time.starts_with(&minutes.time));
+    assert_eq!(made(date(2026, 12, 7)).symbol.option().unwrap().expiry, date(2027, 1, 15));
+}

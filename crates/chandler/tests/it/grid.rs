@@ -123,8 +123,8 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
         &story,
         &[
             "grid 1900000001",
-            "2026-03-18 10:02:00  triggered at its level 305.6, above the base 305.2: sells 100",
-            "    candle 10:01: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+            "2026-03-18 10:02:00 HKT  triggered at its level 305.6, above the base 305.2: sells 100",
+            "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
         ],
     );
 }

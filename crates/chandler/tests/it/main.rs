@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod bad_input;
 mod cli;
+mod coarse_days;
 mod damage;
 mod demo;
 mod doctor;

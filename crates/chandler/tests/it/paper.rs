@@ -144,6 +144,7 @@ fn settings_are_set_by_account() {
         json!({
             "participation": "0.25", "touch": "touch", "slippage_ticks": 2, "market_reserve": "0.1", "account_type": "cash",
             "fees": "none", "cost": "average", "fractional": true, "short_us": false, "short_hk": false, "liquidate": true,
+            "grid_questionnaire": false, "coarse_fills": true,
         })
     );
     assert_eq!(set(&["--participation", "off"])["participation"], Value::Null);

@@ -76,11 +76,11 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
     let story = world.ok(&at(FILLED, &["order", "why", &id]));
     for line in [
         "order 1000000001",
-        "2026-03-18 10:00:15  accepted: buy 200 700.HK, limit 306, for the day",
-        "    candles stamped after 2026-03-18 10:00:15 count for it",
-        "    it ends at 2026-03-18 16:10:00",
-        "2026-03-18 10:02:00  filled: 200 at 305.2",
-        "    candle 10:01: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+        "2026-03-18 10:00:15 HKT  accepted: buy 200 700.HK, limit 306, for the day",
+        "    candles stamped after 2026-03-18 10:00:15 HKT count for it",
+        "    it ends at 2026-03-18 16:10:00 HKT",
+        "2026-03-18 10:02:00 HKT  filled: 200 at 305.2",
+        "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
         "    the open 305.2 was on the good side of the limit 306, so the open is the price",
         "    STAMP_DUTY HKD 62.00",
         "    HKD 61124.75 paid: 61040.00 and charges of 84.75; booked on 2026-03-18, settled on 2026-03-20",
@@ -298,10 +298,10 @@ fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released()
     let id = buy(&world, BEFORE, &["100", "--trigger", "305.6", "--limit", "307"]);
     let story = world.ok(&at(LATER, &["order", "why", &id]));
     for line in [
-        "2026-03-18 10:00:15  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
+        "2026-03-18 10:00:15 HKT  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
         "    it waits for a price of 305.6 or more: the market was below it",
-        "2026-03-18 10:02:00  released: it is a limit order at 307 now",
-        "2026-03-18 10:03:00  filled: 100 at 305.6",
+        "2026-03-18 10:02:00 HKT  released: it is a limit order at 307 now",
+        "2026-03-18 10:03:00 HKT  filled: 100 at 305.6",
     ] {
         assert!(story.lines().any(|found| found == line), "{line:?} is not in\n{story}");
     }

@@ -125,11 +125,11 @@ fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
     assert_eq!(
         step.because,
         [
-            "the candle 10:01 (open 300.4, high 306.2, low 300, close 306, volume 80000) went to the grid's level 306, \
+            "the candle 10:01 HKT (open 300.4, high 306.2, low 300, close 306, volume 80000) went to the grid's level 306, \
              above the base 300",
             "so 306 is the base from then on, whether or not this is filled",
-            "candles stamped 2026-03-18 10:02:00 or later count for it",
-            "it ends at 2026-03-18 16:10:00",
+            "candles stamped 2026-03-18 10:02:00 HKT or later count for it",
+            "it ends at 2026-03-18 16:10:00 HKT",
         ]
     );
     assert_eq!(step.candle.unwrap().high, "306.2");

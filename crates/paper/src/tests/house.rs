@@ -41,7 +41,9 @@ impl House {
         std::fs::write(&path, "symbol,name_en,currency,lot_size,board\n700.HK,Tencent,HKD,100,HKEquity\n")
             .unwrap();
         run_import(house.dir.path(), path);
-        house.import(candles);
+        if !candles.is_empty() {
+            house.import(candles);
+        }
         house
     }
 
@@ -58,6 +60,13 @@ impl House {
         let path = self.dir.path().join("minutes.csv");
         std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
         run_import(self.dir.path(), path);
+    }
+
+    /// Daily candles, as `2026-03-18 300 310 295 308 9000000`.
+    pub(super) fn import_days(&self, symbol: &str, candles: &[&str]) {
+        let row = |candle: &&str| format!("{symbol},{}\n", candle.replace(' ', ","));
+        let rows: String = candles.iter().map(row).collect();
+        self.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
     }
 
     /// Any other file.
@@ -199,6 +208,17 @@ impl Service {
             let cash = reading.account.cash(Currency::HKD).text();
             format!("{} {}@{price} {cash}", order.status(), order.executed)
         })
+    }
+
+    /// Each step of an order as `local: words`, and below it its rules.
+    pub(super) fn why(&self, id: AccountId, moment: Moment, order: OrderId) -> Vec<String> {
+        let look = |seen: &crate::Seen<'_>| crate::explained(seen, order).unwrap();
+        let story = self.with_reader(|reader| self.paper.look(id, (reader, moment), look)).unwrap();
+        let lines = story.steps.into_iter().flat_map(|step| {
+            let because = step.because.into_iter().map(|rule| format!("- {rule}"));
+            std::iter::once(format!("{}: {}", step.local, step.words)).chain(because)
+        });
+        lines.collect()
     }
 
     /// What listeners have heard since the last look.

@@ -1,5 +1,6 @@
 //! The service over a small store: fills over stored candles, what survives, who is told what.
 
+mod coarse;
 mod equity;
 mod grids;
 mod house;

@@ -1,4 +1,4 @@
-use trading::{OrderType, OutsideRth, Quantity, Side, Terms, parse_price};
+use trading::{OrderType, OutsideRth, Quantity, Side, Submit, Terms, parse_price};
 
 use super::house::{House, limit, replay};
 use crate::{Preview, Verdict};
@@ -18,7 +18,11 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let preview = |terms: &Terms| {
-        service.with_reader(|reader| service.paper.preview(id, terms, (reader, replay("10:00:15")))).unwrap()
+        service
+            .with_reader(|reader| {
+                service.paper.preview(id, &Submit::of(terms.clone()), (reader, replay("10:00:15")))
+            })
+            .unwrap()
     };
     // G1 of the specification: what is held back.
     let plain = preview(&limit(Side::Buy, 200, "306.00"));
@@ -51,7 +55,10 @@ fn a_preview_says_what_the_order_has_no_use_for() {
     let (id, service) = (house.account("ann"), house.service());
     let notes = |terms: &Terms, clock: &str| {
         let moment = replay(clock);
-        service.with_reader(|reader| service.paper.preview(id, terms, (reader, moment))).unwrap().notes
+        service
+            .with_reader(|reader| service.paper.preview(id, &Submit::of(terms.clone()), (reader, moment)))
+            .unwrap()
+            .notes
     };
     let plain = limit(Side::Buy, 100, "306.00");
     assert!(notes(&plain, "10:00:15").is_empty());

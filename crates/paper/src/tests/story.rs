@@ -38,13 +38,13 @@ fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
         &told(&service, id, order),
         "accepted: accepted: buy 100 700.HK, limit 307 once 306 is touched, for the day
         - it waits for a price of 306 or more: the market was below it
-        - candles stamped after 2026-03-18 10:00:15 count for it
-        - it ends at 2026-03-18 16:10:00
+        - candles stamped after 2026-03-18 10:00:15 HKT count for it
+        - it ends at 2026-03-18 16:10:00 HKT
         released: released: it is a limit order at 307 now
-        - the candle 10:01 (open 305.2, high 306.4, low 305, close 306.2, volume 50000) reached the trigger 306 on every path that its prices allow
+        - the candle 10:01 HKT (open 305.2, high 306.4, low 305, close 306.2, volume 50000) reached the trigger 306 on every path that its prices allow
         - what followed inside the minute is not known, so candles from the next one on may fill it
         filled: filled: 100 at 306.6
-        - candle 10:02: open 306.6, high 306.8, low 306, close 306.4, volume 50000
+        - candle 10:02 HKT: open 306.6, high 306.8, low 306, close 306.4, volume 50000
         - the open 306.6 was on the good side of the limit 307, so the open is the price
         - of its volume of 50000, 5000 were left to this order: an account takes 0.1 of each candle, cut to whole lots
         - PLATFORM HKD 15.00
@@ -80,19 +80,19 @@ fn a_parked_order_and_a_held_one_say_when_they_count() {
     check(
         &told(&service, id, parked),
         "accepted: accepted: buy 100 700.HK, limit 300, for the day
-        - its session is closed: it is reported at 2026-03-19 09:00:00
-        - it ends at 2026-03-19 16:10:00
+        - its session is closed: it is reported at 2026-03-19 09:00:00 HKT
+        - it ends at 2026-03-19 16:10:00 HKT
         - 300 for each, and the charges, are held back for it
         canceled: cancelled, as was asked for",
     );
     check(
         &told(&service, id, held),
         "accepted: accepted: buy 100 700.HK, limit 300, for the day
-        - it is held until 2026-03-18 10:05:00
-        - it ends at 2026-03-18 16:10:00
+        - it is held until 2026-03-18 10:05:00 HKT
+        - it ends at 2026-03-18 16:10:00 HKT
         activated: its time has come: accepted by the engine
-        - candles stamped 2026-03-18 10:05:00 or later count for it
-        - it ends at 2026-03-18 16:10:00
+        - candles stamped 2026-03-18 10:05:00 HKT or later count for it
+        - it ends at 2026-03-18 16:10:00 HKT
         - 300 for each, and the charges, are held back for it
         expired: expired: its time in force was over",
     );

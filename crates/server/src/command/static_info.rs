@@ -50,11 +50,14 @@ impl Command for StaticInfo {
 
 fn info(security: Security) -> quote::StaticInfo {
     let region = security.symbol.region();
+    // An option that is known by its candles alone is named by its terms.
+    let terms = security.symbol.option().map(|terms| terms.to_string()).unwrap_or_default();
+    let board = if security.symbol.is_us_option() { OPTION_BOARD } else { board(region) };
     quote::StaticInfo {
         symbol: security.symbol.as_str().to_owned(),
-        name_cn: security.name_cn.unwrap_or_default(),
-        name_en: security.name_en.unwrap_or_default(),
-        name_hk: security.name_hk.unwrap_or_default(),
+        name_cn: security.name_cn.unwrap_or_else(|| terms.clone()),
+        name_en: security.name_en.unwrap_or_else(|| terms.clone()),
+        name_hk: security.name_hk.unwrap_or(terms),
         listing_date: security
             .listing_date
             .map(|date| date.strftime("%Y%m%d").to_string())
@@ -70,9 +73,11 @@ fn info(security: Security) -> quote::StaticInfo {
         bps: security.bps.unwrap_or_default(),
         dividend_yield: security.dividend_yield.unwrap_or_default(),
         stock_derivatives: Vec::new(),
-        board: security.board.unwrap_or_else(|| board(region).to_owned()),
+        board: security.board.unwrap_or_else(|| board.to_owned()),
     }
 }
+
+const OPTION_BOARD: &str = "USOption";
 
 /// The main board of a region. A client that gets no board asks again and again.
 fn board(region: Region) -> &'static str {

@@ -8,7 +8,7 @@ use paper::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
-use trading::{Command, GridId, OrderId, SubmitGrid, Terms};
+use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
 
 use super::envelope::Problem;
 use super::proof::Admitted;
@@ -52,12 +52,12 @@ impl<'a> Trader<'a> {
     }
 
     /// What would become of an order.
-    pub(crate) fn preview(&self, terms: &Terms) -> Result<Preview, Problem> {
+    pub(crate) fn preview(&self, request: &Submit) -> Result<Preview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         let preview = core.with_reader(|reader| {
             core.paper.catch_up(id, (reader, &**core))?;
-            core.paper.preview(id, terms, (reader, &**core))
+            core.paper.preview(id, request, (reader, &**core))
         });
         preview.map_err(Problem::from_paper)
     }

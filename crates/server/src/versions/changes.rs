@@ -27,6 +27,8 @@ pub(super) enum Effect {
     Parameter { of: Endpoint, name: &'static str },
     /// It is taken in a field of the body.
     Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
+    /// They are no longer taken in a field of the body.
+    Withdrawn { of: &'static [Endpoint], field: &'static str, words: &'static [&'static str] },
     /// Quantities in a field of the body may have a fraction.
     Fractions { of: &'static [Endpoint], field: &'static str },
     /// Options take orders of other types than these.
@@ -244,9 +246,7 @@ pub(super) const CHANGES: &[Change] = &[
         4,
         29,
         "Order types `TSMPCT` and `TSMAMT` removed",
-        &[Effect::Nothing(
-            "Both are read and then refused as not supported, as of any date: the engine has neither of them.",
-        )],
+        &[Effect::Withdrawn { of: &SUBMISSIONS, field: "order_type", words: &["TSMPCT", "TSMAMT"] }],
     ),
     on(
         2024,

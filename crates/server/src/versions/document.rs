@@ -50,6 +50,9 @@ fn before(effect: &Effect) -> String {
         Effect::Events(names) => format!("{} is not pushed.", quoted(*names)),
         Effect::Parameter { of, name } => format!("`{of}` passes over `{name}`."),
         Effect::Word { of, field, word } => format!("{}: `{field}` {word} is refused.", quoted(*of)),
+        Effect::Withdrawn { of, field, words } => {
+            format!("{}: `{field}` {} is taken.", quoted(*of), words.join(" or "))
+        }
         Effect::Fractions { of, field } => format!("{}: a fraction in `{field}` is refused.", quoted(*of)),
         Effect::OptionOrders { of, only } => {
             let only = only.iter().filter(|word| !word.is_empty());

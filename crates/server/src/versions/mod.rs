@@ -60,6 +60,13 @@ impl Dated {
         self.effects().any(|effect| matches!(effect, Effect::OneName))
     }
 
+    /// Whether a word that was withdrawn later was still taken in a field of the body.
+    pub(crate) fn takes_withdrawn(self, field: &str, word: &str) -> bool {
+        self.effects().any(|effect| {
+            matches!(effect, Effect::Withdrawn { field: of, words, .. } if *of == field && words.contains(&word))
+        })
+    }
+
     /// The query string without parameters that were not read yet. `None` if it stays as it is.
     pub(crate) fn query(self, method: &str, path: &str, query: &str) -> Option<String> {
         let mut rest: Option<String> = None;

@@ -34,7 +34,7 @@ impl Account {
             }
             Event::GridTriggered(trigger) => grid.trigger(trigger, at),
             Event::GridSlept { candle, reason, .. } => {
-                grid.last_candle = Some(candle.time);
+                grid.last_candle = grid.last_candle.max(Some(candle.time));
                 grid.sleep(Some(*reason), at);
             }
             Event::GridSuspended { reason, .. } => {

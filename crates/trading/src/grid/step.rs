@@ -8,7 +8,7 @@ use super::rule::GridRule;
 use super::state::Grid;
 use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
 use crate::event::{Bar, Event, GridTrigger};
-use crate::feed::ActingCandle;
+use crate::feed::{ActingCandle, CandleKind};
 use crate::quantity::Quantity;
 use crate::sessions::trades_in;
 use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
@@ -31,15 +31,34 @@ pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbo
         for (id, acting) in found {
             Turn { work, at, id, acting: &acting }.take();
         }
+        sleep_through(work, at, round);
     }
 }
 
-/// Whether a candle is one that a grid looks at. No auction, nothing overnight; and each candle once, also if it comes again.
+/// Levels are reached minute by minute, so a coarse day triggers nothing: the grids that watched it say what they are missing.
+fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, ActingCandle)]) {
+    for (_, symbol, acting) in round.iter().filter(|(.., acting)| acting.is_day() && acting.candle.volume > 0)
+    {
+        let end = work.feed.venue(symbol.market()).day_end(acting.day);
+        let is_new = |grid: &&Grid| {
+            grid.symbol == **symbol
+                && grid.is_watching()
+                && grid.since.at() < end
+                && grid.sleeping_reason != Some(SleepingReason::Minutes)
+        };
+        let asleep: Vec<GridId> = work.account.grids.open().filter(is_new).map(|grid| grid.id).collect();
+        for grid in asleep {
+            work.record(Some(at), Event::GridSlept { grid, candle: Bar::of(acting), reason: SleepingReason::Minutes });
+        }
+    }
+}
+
+/// Whether a candle is one that a grid looks at. No auction, no whole day, nothing overnight; and each candle once, also if it comes again.
 fn watches(grid: &Grid, acting: &ActingCandle) -> bool {
     let candle = &acting.candle;
     grid.is_watching()
         && candle.volume > 0
-        && !acting.is_tail
+        && acting.kind == CandleKind::Minute
         && trades_in(grid.outside_rth(), candle.session)
         && grid.since.allows(candle.time)
         && grid.last_candle.is_none_or(|last| last < candle.time)
@@ -84,7 +103,7 @@ impl Turn<'_, '_> {
     fn sleep(&mut self, reason: SleepingReason) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         if grid.sleeping_reason != Some(reason) {
-            let candle = Bar::of(&self.acting.candle);
+            let candle = Bar::of(self.acting);
             self.work.record(Some(self.at), Event::GridSlept { grid: self.id, candle, reason });
         }
     }
@@ -162,7 +181,7 @@ impl Turn<'_, '_> {
             Ok(order) => (Some(order), None),
             Err(skip) => (None, Some(skip)),
         };
-        let candle = Bar::of(&self.acting.candle);
+        let candle = Bar::of(self.acting);
         let (skipped, refusal) = skip.map_or((None, None), |skip| (Some(skip.reason), skip.refusal));
         let grid = self.id;
         let trigger = GridTrigger { grid, kind, side, quantity, price, base, candle, skipped, refusal };
@@ -185,7 +204,7 @@ impl Turn<'_, '_> {
         if let Some(order) = of_close(self.work.account, &scene, grid, origin) {
             self.work.record(Some(self.at), Event::Accepted(Box::new(order)));
         }
-        let candle = Bar::of(&self.acting.candle);
+        let candle = Bar::of(self.acting);
         self.work.record(Some(self.at), Event::GridCanceled { grid: self.id, bound: Some(candle) });
     }
 }

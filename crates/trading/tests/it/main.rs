@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
+mod golden_coarse;
 mod golden_fees;
 mod golden_fills;
 mod golden_grid;
@@ -10,6 +11,7 @@ mod journal;
 mod oracle;
 mod oracle_of_grids;
 mod properties;
+mod properties_of_coarse_days;
 mod properties_of_holdings;
 mod properties_of_input;
 mod rules_checks;

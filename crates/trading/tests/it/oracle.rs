@@ -85,7 +85,7 @@ fn expected(
         _ => State::Touch(terms.trigger_price.unwrap() > mark, terms.trigger_price.unwrap()),
     };
     for acting in candles {
-        let (candle, is_tail) = (&acting.candle, acting.is_tail);
+        let (candle, is_tail) = (&acting.candle, acting.is_tail());
         let in_lane = is_hk
             || candle.session == Session::Intraday
             || (terms.outside_rth == Some(OutsideRth::AnyTime)
@@ -127,7 +127,7 @@ fn after(state: State, wish: &Wish, terms: &Terms, acting: &ActingCandle) -> (St
             let gap = if rise { candle.open >= level } else { candle.open <= level };
             let inside = if rise { candle.high >= level } else { candle.low <= level };
             match () {
-                () if gap => (works(limit), !(acting.is_tail && limit.is_none())),
+                () if gap => (works(limit), !(acting.is_tail() && limit.is_none())),
                 () if inside => (works(limit), false),
                 () => (state, false),
             }
@@ -153,8 +153,8 @@ fn price_in(buy: bool, limit: Option<Price>, acting: &ActingCandle) -> Option<Pr
     let candle = &acting.candle;
     let is_beyond = |limit: Price, price: Price| if buy { limit > price } else { limit < price };
     match limit {
-        None => (!acting.is_tail).then_some(candle.open),
-        Some(limit) if acting.is_tail => {
+        None => (!acting.is_tail()).then_some(candle.open),
+        Some(limit) if acting.is_tail() => {
             (limit == candle.close || is_beyond(limit, candle.close)).then_some(candle.close)
         }
         Some(limit) if is_beyond(limit, candle.open) => Some(candle.open),

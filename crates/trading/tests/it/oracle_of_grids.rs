@@ -79,7 +79,7 @@ fn expected(wish: &Wish, candles: &[ActingCandle], now: Timestamp) -> Vec<String
         let candle = &acting.candle;
         let in_lane =
             candle.session == Session::Intraday || (wish.is_extended && candle.session != Session::Overnight);
-        if candle.time <= now || candle.volume == 0 || acting.is_tail || !in_lane {
+        if candle.time <= now || candle.volume == 0 || acting.is_tail() || !in_lane {
             continue;
         }
         let [open, high, low] = [candle.open, candle.high, candle.low].map(|price| price.0);
@@ -180,7 +180,7 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
 
 /// Lets the candles of a session arrive together, so many at a time: what they trigger does not depend on it.
 fn gather(candles: &mut [ActingCandle], together: usize) {
-    let lane = |acting: &ActingCandle| (acting.day, acting.candle.session, acting.is_tail);
+    let lane = |acting: &ActingCandle| (acting.day, acting.candle.session, acting.is_tail());
     for session in candles.chunk_by_mut(|a, b| lane(a) == lane(b)) {
         for group in session.chunks_mut(together) {
             let Some(at) = group.last().map(|last| last.at) else { continue };

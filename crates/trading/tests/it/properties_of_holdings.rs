@@ -12,8 +12,16 @@ use crate::common::{Store, at, date, symbol, tables};
 /// A fill of an order nobody knows: it moves cash and shares all the same.
 fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
-    let bar =
-        Bar { time: Timestamp(0), open: price, high: price, low: price, close: price, volume: 1, session: 0 };
+    let bar = Bar {
+        time: Timestamp(0),
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        volume: 1,
+        session: 0,
+        is_day: false,
+    };
     let filled = Execution {
         id: OrderId::of(7, 1),
         symbol: symbol("AAPL.US"),

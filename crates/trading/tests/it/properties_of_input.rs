@@ -183,6 +183,7 @@ fn command() -> impl Strategy<Value = Command> {
         1 => (0..12u32).prop_map(|limit| Command::Set(Setting::OpenOrders(limit))),
         1 => (0..12u32).prop_map(|limit| Command::Set(Setting::GridTriggers(limit))),
         1 => (0..200u64).prop_map(|limit| Command::Set(Setting::JournalEntries(limit))),
+        1 => any::<bool>().prop_map(|on| Command::Set(Setting::CoarseFills(on))),
         8 => grid_command().boxed(),
     ]
 }

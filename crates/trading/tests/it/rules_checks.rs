@@ -11,6 +11,7 @@ fn order(order: &str, expected: &str) {
         Some(msg) => format!("> 10:00:00 #1 RejectedStatus `{msg}`"),
         None if expected == "ok" => "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus".to_owned(),
         None if expected == "waits" => "> 10:00:00 #1 VarietiesNotReported DEACTIVE".to_owned(),
+        None if expected == "trails" => "> 10:00:00 #1 VarietiesNotReported ACTIVE".to_owned(),
         None if expected == "602301" => "> refused 602301 `insufficient holdings`".to_owned(),
         None => format!("> refused 602001 `{expected}`"),
     };
@@ -66,7 +67,16 @@ fn check_2_the_type() {
     }
     order("buy 100 700.HK TSMAMT amount 1", "order type not support");
     order("buy 100 700.HK ELO 305", "ok");
-    order("buy 1 AAPL260619C190000.US TSLPAMT amount 1 offset 0", "order type not support");
+    order("buy 1 AAPL260619C190000.US TSLPAMT amount 1 offset 0", "trails");
+    order("buy 1 AAPL260619C190000.US TSLPPCT percent 5 offset 0 tif GTC", "trails");
+    order(
+        "buy 1 AAPL260619C190000.US TSLPPCT percent 5 offset 0 tif GTD until 2026-03-20",
+        "time in force not support",
+    );
+    order("dated buy 1 AAPL260619C190000.US TSMAMT amount 1", "order type not support");
+    order("dated buy 10 AAPL.US TSMAMT amount 1", "trails");
+    order("dated buy 100 700.HK TSMPCT percent 1", "trails");
+    order("dated buy 100 700.HK TSMPCT amount 1", "trailing_percent required");
     // The first check that fails speaks.
     order("buy 100 600519.SH TSMAMT", "symbol not tradable");
 }

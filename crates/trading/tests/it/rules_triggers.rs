@@ -245,3 +245,58 @@ fn slippage_and_reserves_of_market_orders() {
         > 10:02:00 #1 FilledStatus 100 @ 305.400",
     );
 }
+
+#[test]
+fn a_trailing_order_of_an_option_is_released_as_a_limit() {
+    check(
+        "clock US
+        mark AAPL260619C190000.US 5
+        candle AAPL260619C190000.US 10:01 5 5.4 5 5.3 900; 10:02 5.3 5.3 5 5.1 900; 10:03 5.2 5.2 4.9 5 900
+        given position AAPL260619C190000.US 10 4
+        10:00:15 sell 10 AAPL260619C190000.US TSLPAMT amount 0.2 offset 0.1
+        > 10:00:15 #1 VarietiesNotReported ACTIVE
+        10:05
+        > 10:03:00 #1 NewStatus RELEASED
+        > 10:04:00 #1 FilledStatus 10 @ 5.200 RELEASED",
+    );
+}
+
+#[test]
+fn a_trailing_market_order_is_released_at_the_market() {
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 10:01 190 191.5 189.8 191.2 60000; 10:02 191.2 191.2 189 189.5 60000
+        candle AAPL.US 10:03 188 188 187 187 60000
+        given position AAPL.US 200 150
+        given set slippage 2
+        10:00:15 dated sell 100 AAPL.US TSMAMT amount 2 rth ANY_TIME
+        > 10:00:15 #1 VarietiesNotReported ACTIVE
+        10:00:15 dated sell 100 AAPL.US TSMPCT percent 1
+        > 10:00:15 #2 VarietiesNotReported ACTIVE
+        10:00:15 detail #1
+        > #1 TSMAMT Day RTH_ONLY VarietiesNotReported price - 0 of 100 at 0 fees 0.00
+        10:05
+        > 10:03:00 #1 NewStatus RELEASED
+        > 10:03:00 #2 NewStatus RELEASED
+        > 10:04:00 #1 FilledStatus 100 @ 187.980 RELEASED
+        > 10:04:00 #2 FilledStatus 100 @ 187.980 RELEASED",
+    );
+}
+
+#[test]
+fn a_gap_fills_a_trailing_market_order_at_the_open() {
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 10:01 192.5 193 192 192 60000
+        given cash USD 500000
+        10:00:15 dated buy 100 AAPL.US TSMAMT amount 2 tif GTC
+        > 10:00:15 #1 VarietiesNotReported ACTIVE
+        10:00:15 replace #1 100 amount 2.5
+        > 10:00:15 #1 VarietiesNotReported ACTIVE
+        10:05
+        > 10:02:00 #1 NewStatus RELEASED
+        > 10:02:00 #1 FilledStatus 100 @ 192.500 RELEASED",
+    );
+}

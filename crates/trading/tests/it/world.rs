@@ -88,6 +88,55 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
     prop::collection::vec(minute, 20..70)
 }
 
+/// A daily candle of a symbol on 18 or 19 March, and whether the minutes of its regular hours stay.
+#[derive(Clone, Debug)]
+pub(crate) struct Daily {
+    pub(crate) shape: Minute,
+    pub(crate) is_later: bool,
+    pub(crate) has_minutes: bool,
+}
+
+impl Daily {
+    pub(crate) fn date(&self) -> market::Date {
+        date(if self.is_later { "2026-03-19" } else { "2026-03-18" })
+    }
+}
+
+pub(crate) fn days() -> impl Strategy<Value = Vec<Daily>> {
+    let shape = (0..3usize, -15..15i64, 0..8i64, 0..8i64, 0..16i64, 0..4i64);
+    let daily = (shape, any::<bool>(), prop::bool::weighted(0.2));
+    let daily = daily.prop_map(|((symbol, open, up, down, close, volume), is_later, has_minutes)| Daily {
+        shape: Minute { symbol, window: 0, offset: 0, open, up, down, close, volume: volume * 3_000 },
+        is_later,
+        has_minutes,
+    });
+    prop::collection::vec(daily, 1..6)
+}
+
+/// A store with some days that have a daily candle, most of them without minutes in regular hours.
+pub(crate) fn store_with_days(minutes: &[Minute], days: &[Daily]) -> Store {
+    let is_dropped = |minute: &&Minute| {
+        let (market, start, length) = WINDOWS[minute.window];
+        let time = Timestamp(at(market, start).0 + minute.offset % length * 60);
+        let Some(slot) = venues().of(market).slot(time) else { return false };
+        let of_day =
+            |day: &Daily| !day.has_minutes && day.shape.symbol == minute.symbol && day.date() == slot.day;
+        slot.segment.session == market::Session::Intraday && days.iter().any(of_day)
+    };
+    let kept: Vec<Minute> = minutes.iter().filter(|minute| !is_dropped(minute)).cloned().collect();
+    let mut store = store(&kept);
+    for day in days {
+        let Minute { symbol: of, open, up, down, close, volume, .. } = day.shape;
+        let (low, high) = (open - down, open + up);
+        let prices =
+            [open, high, low, low + close.min(high - low)].map(|ticks| price_of(ticks).text(3).to_string());
+        let volume = volume.to_string();
+        let values: Vec<&str> = prices.iter().map(String::as_str).chain([volume.as_str()]).collect();
+        store.add_day(&symbol(SYMBOLS[of]), day.date(), &values, None);
+    }
+    store
+}
+
 pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 1)
 }

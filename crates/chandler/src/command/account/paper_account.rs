@@ -98,6 +98,9 @@ pub(super) struct Settings {
     /// Paper account: entries of its journal, beyond which it takes no orders
     #[arg(long, value_name = "N")]
     journal_entries: Option<u64>,
+    /// Paper account: orders are filled from daily candles on days without one-minute candles
+    #[arg(long, value_enum)]
+    coarse_fills: Option<Switch>,
     /// Paper account: its credit line, in HKD
     #[arg(long, value_name = "HKD=AMOUNT")]
     credit: Option<String>,
@@ -175,6 +178,7 @@ impl Settings {
         settings.extend(self.open_orders.map(Setting::OpenOrders));
         settings.extend(self.grid_triggers.map(Setting::GridTriggers));
         settings.extend(self.journal_entries.map(Setting::JournalEntries));
+        settings.extend(self.coarse_fills.map(|switch| Setting::CoarseFills(switch.is_on())));
         for setting in &settings {
             PaperSettings::check(*setting).map_err(usage)?;
         }
@@ -257,7 +261,7 @@ pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failur
         "credit": paper.credit().text().to_string(),
         "positions": paper.positions().count(),
         "open_orders": paper.open_orders().count(),
-        "settings": serde_json::to_value(paper.settings())?,
+        "settings": paper::settings_in_full(paper.settings()),
     }))
 }
 

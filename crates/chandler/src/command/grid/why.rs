@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::Value;
 
-use crate::command::trade::shown::{clock, rows, text};
+use crate::command::trade::shown::{named_clock, rows, text};
 use crate::command::trade::{Whose, grid_id};
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -32,7 +32,7 @@ impl Arguments {
         let mut out = output::stdout();
         writeln!(out, "grid {}", text(&story, "order_id"))?;
         for step in rows(&story, "steps") {
-            writeln!(out, "{}  {}", clock(step, "at", &symbol), text(step, "words"))?;
+            writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
             for reason in rows(step, "because") {
                 writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
             }
@@ -48,11 +48,17 @@ impl Arguments {
 /// The candle behind a step, as the story of an order has it.
 fn candle(candle: &Value, symbol: &str) -> String {
     let of = |name: &str| text(candle, name);
-    let time = clock(candle, "time", symbol);
-    // The day is that of the step.
-    let Some(minute) = time.get(11..16) else { return String::new() };
+    let time = named_clock(candle, "time", symbol);
+    // The day of a minute is that of the step.
+    let (Some(date), Some(minute), Some(zone)) = (time.get(..10), time.get(11..16), time.get(20..)) else {
+        return String::new();
+    };
+    let name = match of("period").as_str() {
+        "day" => format!("daily candle of {date}"),
+        _ => format!("candle {minute} {zone}"),
+    };
     format!(
-        "candle {minute}: open {}, high {}, low {}, close {}, volume {}",
+        "{name}: open {}, high {}, low {}, close {}, volume {}",
         of("open"),
         of("high"),
         of("low"),

@@ -14,8 +14,8 @@ use trading::{
 use super::flags::{self, OFFERED};
 use super::preview;
 use crate::command::time;
-use crate::command::trade::Whose;
 use crate::command::trade::shown::{self, text};
+use crate::command::trade::{Source, Whose};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::field;
@@ -129,7 +129,8 @@ impl Arguments {
                 hint => anyhow!("{said}{hint}").into(),
             }
         })?;
-        print_answer(&answer, self.format)
+        let notes = notes(&mut source, &answer);
+        print_answer(&answer, &notes, self.format)
     }
 
     fn terms(&self, side: Side, symbol: Symbol) -> Result<Terms, Failure> {
@@ -213,9 +214,22 @@ pub(super) fn decimal<T>(
     parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
 }
 
-fn print_answer(answer: &Value, format: Format) -> Result<(), Failure> {
+/// What the stored candles mean for an order that was taken. It is taken, too, if that cannot be read.
+fn notes(source: &mut Source, answer: &Value) -> Vec<String> {
+    let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
+    let story = source.story(id).unwrap_or_default();
+    let waiting = shown::rows(&story, "steps").iter().find(|step| text(step, "event") == "waiting");
+    let because = waiting.map(|step| shown::rows(step, "because")).unwrap_or_default();
+    because.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(answer)?);
+        let mut answer = answer.clone();
+        if let Some(fields) = answer.as_object_mut().filter(|_| !notes.is_empty()) {
+            fields.insert("notes".to_owned(), notes.into());
+        }
+        return Ok(output::json(&answer)?);
     }
     let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
@@ -230,6 +244,9 @@ fn print_answer(answer: &Value, format: Format) -> Result<(), Failure> {
             let state = shown::status(state);
             writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` tells more")?;
         }
+    }
+    for note in notes {
+        writeln!(out, "note: {}", output::printable(note))?;
     }
     Ok(out.flush()?)
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::command::trade::shown::{clock, rows, text};
+use crate::command::trade::shown::{rows, text};
 use crate::command::trade::{Whose, order_id};
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -26,11 +26,10 @@ impl Arguments {
         if self.format == Format::Json {
             return Ok(output::json(&story)?);
         }
-        let symbol = text(&story, "symbol");
         let mut out = output::stdout();
         writeln!(out, "order {}", text(&story, "order_id"))?;
         for step in rows(&story, "steps") {
-            writeln!(out, "{}  {}", clock(step, "at", &symbol), text(step, "words"))?;
+            writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
             for reason in rows(step, "because") {
                 writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
             }

@@ -12,7 +12,7 @@ use paper::{
     SeenStatements, StatementId, StatementList, Travel,
 };
 use store::{Reader, Store};
-use trading::{Command, SubmitGrid, Terms};
+use trading::{Command, Submit, SubmitGrid, Terms};
 
 use super::words::in_flags;
 use crate::clock::Clock;
@@ -103,7 +103,8 @@ impl Books {
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
         check_may_trade(account)?;
-        let preview = self.paper.preview(account.id, terms, (&mut self.reader, self.moment));
+        let preview =
+            self.paper.preview(account.id, &Submit::of(terms.clone()), (&mut self.reader, self.moment));
         preview.map_err(told)
     }
 

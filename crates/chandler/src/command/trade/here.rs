@@ -67,7 +67,7 @@ impl Here {
     }
 
     pub(super) fn story(&mut self, id: OrderId) -> Result<Value, Failure> {
-        let story = self.books.look(&self.account, |seen| paper::story(seen.entries, id))?;
+        let story = self.books.look(&self.account, |seen| paper::explained(seen, id))?;
         Ok(serde_json::to_value(story.ok_or_else(|| self.no_order(id))?)?)
     }
 

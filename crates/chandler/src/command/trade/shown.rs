@@ -42,6 +42,17 @@ pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     if time.is_empty() { time } else { format!("{time} {zone}") }
 }
 
+/// The same with the abbreviation that its clocks have then: `2026-03-18 10:02:00 EDT`.
+pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String {
+    match text(document, name).parse() {
+        Ok(0) | Err(_) => String::new(),
+        Ok(seconds) => {
+            let (at, market) = (Timestamp(seconds), market_of(symbol));
+            format!("{} {}", local(at, market), Zone::of(market).abbreviation(at))
+        }
+    }
+}
+
 /// What is of no security is told by the clock of Hong Kong.
 fn market_of(symbol: &str) -> Market {
     symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market())

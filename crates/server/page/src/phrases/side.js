@@ -90,6 +90,7 @@ export const phrase = phrasesOf({
   asleep_price: ['waits: the price is outside its bounds', '等待中：价格超出区间', '等待中：價格超出區間'],
   asleep_position: ['waits: its position is at its limit', '等待中：持仓已达上限或下限', '等待中：持倉已達上限或下限'],
   asleep_funds: ['waits: there is not enough money', '等待中：资金不足', '等待中：資金不足'],
+  asleep_minutes: ['waits: it needs one-minute candles', '等待中：需要一分钟K线', '等待中：需要一分鐘K線'],
   asleep_holdings: ['waits: there is not enough to sell', '等待中：可卖数量不足', '等待中：可賣數量不足'],
   asleep_triggers: ['waits: it has triggered as often as it may today', '等待中：今日触发次数已达上限', '等待中：今日觸發次數已達上限'],
   because_user: ['by you', '由您暂停', '由您暫停'],

@@ -1,7 +1,6 @@
 // What is asked and told about one order, above the page: its story, other terms, and whether to cancel it.
 
 import { ask } from '../api.js';
-import { hongKongInstant } from '../desk/table.js';
 import { refusal } from '../desk/refused.js';
 import { openDialog as open } from '../dialog.js';
 import { el } from '../dom.js';
@@ -27,14 +26,14 @@ export async function showStory(id) {
   await load();
 }
 
-function step({ at, words, because, fill, reason }) {
+function step({ at, local, words, because, fill, reason }) {
   // Charges have a table of their own, in the language of the page.
   const isCharge = (line) => fill?.fees.some(({ code }) => line.startsWith(`${code} `));
   const rules = because.filter((line) => !isCharge(line));
   return el(
     'li',
     {},
-    el('p', {}, hongKongInstant(at), ' ', el('strong', {}, words)),
+    el('p', {}, el('time', { datetime: new Date(Number(at) * 1000).toISOString() }, local), ' ', el('strong', {}, words)),
     rules.length > 0 ? el('ul', {}, rules.map((one) => el('li', {}, one))) : undefined,
     reason ? el('p', { class: 'warn' }, reason.words) : undefined,
     fill ? charges(fill) : undefined,

@@ -207,7 +207,7 @@ export class Ticket {
       this.previewed = { terms, at: this.at };
       this.verdict.textContent = verdictWords(data);
       this.verdict.dataset.verdict = data.verdict;
-      this.bill.replaceChildren(bill(data));
+      this.bill.replaceChildren(bill(data), noteList(data.notes));
       this.button.disabled = this.isSending || data.verdict === 'refused';
       this.button.textContent = phrase('place_one', sideWords(terms.side), amount(terms.submitted_quantity), terms.symbol);
     } catch (error) {
@@ -243,6 +243,8 @@ export class Ticket {
   }
 }
 
+// Sentences of the server: what of the request is not kept, and what the stored candles mean for the order.
+const noteList = (notes) => el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)));
 const field = (label, box) => el('p', { class: 'field' }, el('label', { for: box.id }, label), box);
 const decimal = (id) => el('input', { id, type: 'text', inputmode: 'decimal', autocomplete: 'off' });
 const choice = (id, options) => el('select', { id }, options.map(([value, label]) => el('option', { value }, label)));

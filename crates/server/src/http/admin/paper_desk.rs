@@ -342,7 +342,7 @@ impl<'a> Desk<'a> {
         let cash = described.currencies();
         let cash = cash.map(|(currency, amount)| (currency.to_string(), amount.text().to_string().into()));
         let state = PaperState {
-            settings: serde_json::to_value(described.settings()).map_err(|_| Problem::internal())?,
+            settings: paper::settings_in_full(described.settings()),
             credit: described.credit().text().to_string(),
             cash: cash.collect(),
         };
@@ -402,7 +402,7 @@ fn decimal<T>(
 }
 
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
-    fractional, short, short_us, short_hk, liquidate, grid_questionnaire, open_orders, grid_triggers and journal_entries";
+    fractional, short, short_us, short_hk, liquidate, grid_questionnaire, coarse_fills, open_orders, grid_triggers and journal_entries";
 
 /// `short` stands for both markets.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
@@ -435,6 +435,7 @@ fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
         "short_hk" => Setting::ShortHk(on()?),
         "liquidate" => Setting::Liquidate(on()?),
         "grid_questionnaire" => Setting::GridQuestionnaire(on()?),
+        "coarse_fills" => Setting::CoarseFills(on()?),
         "open_orders" => Setting::OpenOrders(small()?),
         "grid_triggers" => Setting::GridTriggers(small()?),
         "journal_entries" => Setting::JournalEntries(number()?),

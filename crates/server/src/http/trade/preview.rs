@@ -4,7 +4,7 @@
 use paper::Preview;
 
 use super::docs::TERMS_REFUSALS;
-use super::submit::{Body, terms};
+use super::submit::{Body, request};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::body;
 use crate::kit::trader::Trader;
@@ -29,5 +29,5 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }
-    Ok(envelope::success(trader.preview(&terms(&body)?)?))
+    Ok(envelope::success(trader.preview(&request(&body, &admitted)?)?))
 }

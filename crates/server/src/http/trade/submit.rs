@@ -54,14 +54,24 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     let name = body.client_request_id.text("client_request_id")?.map(str::to_owned);
-    let terms = Terms { client_request_id: name.clone(), ..terms(&body)? };
-    let command = Command::submit(terms);
+    let request = request(&body, &admitted)?;
+    let terms = Terms { client_request_id: name.clone(), ..request.terms };
+    let command = Command::Submit(Box::new(Submit { terms, ..request }));
     let done = trader.command(&command, name.as_deref())?;
     let order_id = done.order.ok_or_else(Problem::internal)?.to_string();
     Ok(envelope::success(Submitted { order_id }))
 }
 
-pub(super) fn terms(body: &Body) -> Result<Terms, Problem> {
+/// The order of a body. Types that were withdrawn are taken of accounts that are answered as of a date before that.
+pub(super) fn request(body: &Body, admitted: &Admitted) -> Result<Submit, Problem> {
+    let terms = terms(body)?;
+    let order_type = terms.order_type.as_str();
+    let takes_withdrawn =
+        admitted.dated().is_some_and(|dated| dated.takes_withdrawn("order_type", order_type));
+    Ok(Submit { terms, takes_withdrawn })
+}
+
+fn terms(body: &Body) -> Result<Terms, Problem> {
     if body.attached_params.is_some() {
         return Err(Problem::not_offered(ATTACHED_ORDERS));
     }

@@ -56,6 +56,25 @@ async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_al
 }
 
 #[tokio::test]
+async fn an_option_that_is_known_by_its_candles_has_a_board_and_a_name() {
+    let server = Running::start().await;
+    let path = server.dir.path().join("option.csv");
+    let rows = "symbol,time,open,high,low,close,volume\nAAPL260417C192500.US,2026-03-18 10:00,5,5,5,5,10\n";
+    std::fs::write(&path, rows).unwrap();
+    import_files(server.dir.path(), &[path]);
+    let account = server.account("ann", access::Terms::default());
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let answer: StaticInfoResponse = client.ask(10, &symbols(&["AAPL260417C192500.US"])).await.unwrap();
+        let one = &answer.secu_static_info[0];
+        assert_eq!((one.board.as_str(), one.currency.as_str(), one.lot_size), ("USOption", "USD", 1));
+        for name in [&one.name_en, &one.name_cn, &one.name_hk] {
+            assert_eq!(name, "AAPL 2026-04-17 192.5 Call");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_list_names_one_to_five_hundred_symbols() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());

@@ -69,13 +69,34 @@ async fn endpoints_words_and_positions_are_those_of_the_date() {
     let (status, code, text) = refused(&hall.try_submit(json!({"outside_rth": "OVERNIGHT"})).await);
     assert_eq!((status, code), (400, 602_001));
     assert!(text.starts_with("outside_rth OVERNIGHT: it was added on 2024-05-17"), "{text}");
-    for order_type in ["TSMPCT", "TSMAMT"] {
-        let (status, code, text) = refused(&hall.try_submit(json!({ "order_type": order_type })).await);
-        assert_eq!((status, code, text.as_str()), (400, 602_001, "order type not support"), "{order_type}");
-    }
     assert_eq!(hall.ask("GET", "/v1/risk/margin-ratio?symbol=700.HK", &Value::Null).await.status, 200);
     hall.pin(json!("2022-07-13")).await;
     assert_eq!(hall.ask("GET", "/v1/risk/margin-ratio?symbol=700.HK", &Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn trailing_market_orders_are_taken_as_of_a_date_before_they_were_withdrawn() {
+    let hall = Hall::open().await;
+    hall.step("10:00:15").await;
+    let by_percent = json!({"order_type": "TSMPCT", "trailing_percent": "1", "submitted_price": null});
+    let by_amount = json!({"order_type": "TSMAMT", "trailing_amount": "2", "submitted_price": null});
+    for date in [Value::Null, json!("2024-04-29")] {
+        hall.pin(date.clone()).await;
+        for order in [&by_percent, &by_amount] {
+            let (status, code, text) = refused(&hall.try_submit(order.clone()).await);
+            assert_eq!((status, code, text.as_str()), (400, 602_001, "order type not support"), "{date}");
+        }
+    }
+    hall.pin(json!("2024-04-28")).await;
+    for order in [by_percent, by_amount] {
+        let id = hall.submit(order.clone()).await;
+        let found = hall.get(&format!("/v1/trade/order?order_id={id}")).await;
+        assert_eq!(found["order_type"], order["order_type"]);
+        assert_eq!(
+            (&found["status"], &found["trigger_status"]),
+            (&json!("VarietiesNotReported"), &json!("ACTIVE"))
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
 
 mod clock;
+mod coarse;
 mod dated;
 mod grid;
 mod grid_wrong;

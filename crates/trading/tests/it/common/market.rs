@@ -49,6 +49,8 @@ pub fn at(market: Market, local: &str) -> Timestamp {
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub candles: BTreeMap<Symbol, Vec<ActingCandle>>,
+    /// Everything that was stored, daily candles of days that are not coarse included.
+    stored: BTreeMap<Symbol, Vec<ActingCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
     pub closes: Vec<(Symbol, Date, Price)>,
@@ -80,10 +82,44 @@ impl Store {
     pub fn push(&mut self, symbol: &Symbol, candle: Candle, arrived: Option<Timestamp>) {
         let acting =
             ActTimes::new(venues().of(symbol.market())).of(candle, arrived).expect("a minute of a session");
-        let candles = self.candles.entry(symbol.clone()).or_default();
-        candles.push(acting);
+        self.stored(symbol, acting);
+    }
+
+    /// The daily candle of a date, `O H L C V`.
+    pub fn add_day(&mut self, symbol: &Symbol, date: Date, values: &[&str], arrived: Option<Timestamp>) {
+        let price = |index: usize| Price::parse(values[index]).unwrap_or_else(|_| panic!("{values:?}"));
+        let venue = venues().of(symbol.market());
+        let candle = Candle {
+            time: venue.zone().midnight(date),
+            open: price(0),
+            high: price(1),
+            low: price(2),
+            close: price(3),
+            volume: values[4].parse().expect("a volume"),
+            turnover: Turnover(0),
+            session: market::Session::Intraday,
+        };
+        candle.check().unwrap_or_else(|flaw| panic!("{values:?}: {flaw}"));
+        let Some(acting) = ActTimes::day(venue, date, candle).filter(|_| !symbol.is_us_option()) else {
+            return;
+        };
+        let at = arrived.map_or(acting.at, |arrived| acting.at.max(arrived));
+        self.stored(symbol, ActingCandle { at, ..acting });
+    }
+
+    fn stored(&mut self, symbol: &Symbol, acting: ActingCandle) {
+        let stored = self.stored.entry(symbol.clone()).or_default();
+        stored.push(acting);
+        let has_minutes = |day: &ActingCandle| {
+            let regular = stored.iter().filter(|other| !other.is_day() && other.day == day.day);
+            let mut regular = regular.filter(|other| other.candle.session == market::Session::Intraday);
+            regular.any(|minute| minute.at <= day.at)
+        };
+        let mut candles: Vec<ActingCandle> =
+            stored.iter().filter(|acting| !acting.is_day() || !has_minutes(acting)).copied().collect();
         candles.sort_by_key(|acting| (acting.at, acting.candle.time));
-        drop_overtaken(candles);
+        drop_overtaken(&mut candles);
+        self.candles.insert(symbol.clone(), candles);
     }
 
     pub fn act(&mut self, symbol: &Symbol, ex_date: Date, text: &str, pay_date: Option<Date>) {
@@ -140,6 +176,12 @@ impl Feed for Store {
         let mut near: Vec<ActingCandle> = tail.to_vec();
         near.sort_by_key(|acting| acting.candle.time);
         mark_of(&near, at)
+    }
+
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
+        let acted =
+            self.candles.get(symbol)?.iter().filter(|acting| acting.at <= at || acting.is_running(at));
+        acted.max_by_key(|acting| acting.candle.time).copied()
     }
 
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price> {

@@ -3,7 +3,7 @@
 use market::{Market, Price, Timestamp};
 use trading::{
     Account, Changes, Command, Currency, Desk, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
-    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Terms, balances,
+    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Submit, Terms, balances,
     estimate, parse_price, plain_price,
 };
 
@@ -107,6 +107,16 @@ impl Player {
                     self.store.add(&of, time, values, arrived);
                 }
             }
+            // The daily candle of the script's day, `O H L C V`, and when it arrived if that was late.
+            ["daily", of, values @ ..] => {
+                let of = symbol(of);
+                let (values, late) = values.split_at(5);
+                let arrived = match late {
+                    ["at", day, clock] => Some(at(of.market(), &format!("{day} {clock}"))),
+                    _ => None,
+                };
+                self.store.add_day(&of, date(&self.day), values, arrived);
+            }
             ["security", of, kind, "lot", lot] => {
                 let currency = if symbol(of).market() == Market::Hk { Currency::HKD } else { Currency::USD };
                 let kind: Kind = kind.parse().expect("a kind");
@@ -163,7 +173,7 @@ impl Player {
 
     fn clone_is_stored(&self, line: &str) -> bool {
         let first = line.split_whitespace().next().unwrap_or("");
-        ["mark", "candle", "security", "delisted", "lot", "close", "action", "rate", "margin"]
+        ["mark", "candle", "daily", "security", "delisted", "lot", "close", "action", "rate", "margin"]
             .contains(&first)
     }
 
@@ -182,6 +192,12 @@ impl Player {
             ["buy" | "sell", ..] => {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
+            }
+            // An account that is answered as of a date before order types were withdrawn.
+            ["dated", words @ ..] => {
+                let terms = terms(words, |clock| self.instant(clock));
+                let request = Submit { terms, takes_withdrawn: true };
+                self.handle_shown(&Command::Submit(Box::new(request)), now)
             }
             ["replace", order, quantity, options @ ..] => {
                 let changes = Box::new(changes(quantity, options));
@@ -347,6 +363,7 @@ fn setting(key: &str, value: &str) -> Setting {
         "open_orders" => Setting::OpenOrders(value.parse().expect("a number")),
         "grid_triggers" => Setting::GridTriggers(value.parse().expect("a number")),
         "journal_entries" => Setting::JournalEntries(value.parse().expect("a number")),
+        "coarse_fills" => Setting::CoarseFills(on),
         _ => panic!("{key:?} is no setting"),
     }
 }

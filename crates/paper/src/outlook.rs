@@ -1,0 +1,212 @@
+//! What the stored candles mean for an order that is not filled: days with daily candles alone, and candles that are missing. Nothing
+//! here names a candle that the market clock has not reached.
+
+use market::{Date, Session, Timestamp, Venue};
+use trading::{Account, ActingCandle, Order, OrderStatus, OrderType, Scene, Since};
+
+use crate::story::local;
+
+/// Days back in which the last session of a market is found.
+const DAYS_BACK: usize = 30;
+/// The length of a candle.
+const MINUTE: i64 = 60;
+
+/// What an open order may expect of the candles that are stored, a sentence each; often nothing.
+pub(crate) fn outlook(account: &Account, scene: &Scene<'_>, order: &Order) -> Vec<String> {
+    if !order.is_open() {
+        return Vec::new();
+    }
+    let view = View::of(account, scene, order);
+    let last = view.last_ended().filter(|date| view.daily(*date).is_some() && !view.has_minutes_after(*date));
+    let sentence = match last {
+        Some(date) => view.next_day(date),
+        None => view.missing(),
+    };
+    sentence.into_iter().collect()
+}
+
+/// Why the day on which an order expired had nothing for it, as far as that follows from the candles.
+pub(crate) fn after_expiry(account: &Account, scene: &Scene<'_>, order: &Order) -> Option<String> {
+    let has_expired = order.status() == OrderStatus::Expired;
+    has_expired.then(|| View::of(account, scene, order).after_expiry()).flatten()
+}
+
+/// An order and what may be known of its security.
+struct View<'a> {
+    account: &'a Account,
+    scene: &'a Scene<'a>,
+    order: &'a Order,
+    venue: &'a Venue,
+}
+
+impl<'a> View<'a> {
+    fn of(account: &'a Account, scene: &'a Scene<'a>, order: &'a Order) -> View<'a> {
+        View { account, scene, order, venue: scene.feed.venue(order.market()) }
+    }
+
+    /// The last trading day whose regular hours are over.
+    fn last_ended(&self) -> Option<Date> {
+        let calendar = self.venue.calendar();
+        let today = calendar.on_or_before(self.venue.zone().date(self.scene.at))?;
+        let is_over = self.venue.day_end(today) <= self.scene.at;
+        if is_over { Some(today) } else { calendar.on_or_before(today.yesterday().ok()?) }
+    }
+
+    /// The daily candle of a day that is over, if the day is coarse.
+    fn daily(&self, date: Date) -> Option<ActingCandle> {
+        let opening = self.opening(date)?;
+        let mut found = None;
+        self.scene.feed.scan(self.order.symbol(), opening, self.scene.at, &mut |acting| {
+            if acting.is_day() && acting.day == date {
+                found = Some(*acting);
+            }
+        });
+        found
+    }
+
+    /// Whether a minute of the regular hours after a day has been seen by now.
+    fn has_minutes_after(&self, date: Date) -> bool {
+        let mut found = false;
+        self.scene.feed.scan(self.order.symbol(), self.venue.day_end(date), self.scene.at, &mut |acting| {
+            found |= !acting.is_day() && acting.candle.session == Session::Intraday && acting.day > date;
+        });
+        found
+    }
+
+    /// The opening of the regular hours of a trading day.
+    fn opening(&self, date: Date) -> Option<Timestamp> {
+        let day = self.venue.day(date)?;
+        let regular = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
+        Some(day.at(regular.start))
+    }
+
+    /// `09:30 HKT`.
+    fn clock(&self, at: Timestamp) -> String {
+        let (_, seconds) = self.venue.zone().local(at);
+        let zone = self.venue.zone().abbreviation(at);
+        format!("{:02}:{:02} {zone}", seconds / 3600, seconds / 60 % 60)
+    }
+
+    /// What the next day means for the order if it has a daily candle alone, as the last one had.
+    fn next_day(&self, last: Date) -> Option<String> {
+        let order = self.order;
+        let placement = &order.standing.placement;
+        let date = self.venue.calendar().after(last)?.max(placement.day);
+        let ends_first = placement.expires_at.is_some_and(|end| end < self.venue.day_end(date));
+        if ends_first || !order.trades_in(Session::Intraday) {
+            return None;
+        }
+        let opening = self.opening(date)?;
+        let had = format!("{} had daily candles only on {last}", order.symbol());
+        let rule = self.rule(opening);
+        Some(match () {
+            () if !self.account.settings().coarse_fills => {
+                format!("{had}; this account is not filled from daily candles (coarse_fills is off)")
+            }
+            () if order.terms.order_type == OrderType::Auction => {
+                format!("{had}; if {date} is the same, this order is cancelled: such a day has no auction")
+            }
+            () if !self.meets(opening) => {
+                format!("{had}; if {date} is the same, this order does not fill that day: {rule}")
+            }
+            () => format!(
+                "{had}; if {date} is the same, this order fills once, at the end of the day, against the whole day"
+            ),
+        })
+    }
+
+    fn rule(&self, opening: Timestamp) -> String {
+        let clock = self.clock(opening);
+        match self.order.standing.placement.auction {
+            Some(auction) if auction.stamp > opening => {
+                format!("its auction is later than the opening, {clock}, and a daily candle has none")
+            }
+            _ => format!("a daily candle fills orders accepted or replaced before the opening, {clock}"),
+        }
+    }
+
+    /// Whether the daily candle of a day with this opening counts for the order.
+    fn meets(&self, opening: Timestamp) -> bool {
+        let since = match self.order.terms.delayed_until {
+            Some(until) if self.order.status() == OrderStatus::DelayedNotReported => Since::Engine(until),
+            _ => self.order.since,
+        };
+        let auction = self.order.standing.placement.auction;
+        since.allows(opening) && auction.is_none_or(|auction| auction.stamp <= opening)
+    }
+
+    /// Which candle is the newest, where later ones should have been there.
+    fn missing(&self) -> Option<String> {
+        let symbol = self.order.symbol();
+        let Some(newest) = self.scene.feed.newest(symbol, self.scene.at) else {
+            return Some(format!(
+                "no one-minute candle of {symbol} up to {} is stored; this order can fill once candles are imported",
+                local(self.venue.zone(), self.scene.at)
+            ));
+        };
+        let (start, end) = self.last_session()?;
+        let since = self.order.since.at();
+        // The first minute of the session that begins after the order.
+        let next = Timestamp(since.0.saturating_sub(since.0.rem_euclid(MINUTE)).saturating_add(MINUTE));
+        let first = next.max(start);
+        let is_due = first < end && self.scene.at.0 >= first.0.saturating_add(MINUTE);
+        let is_parked =
+            matches!(self.order.status(), OrderStatus::NotReported | OrderStatus::DelayedNotReported);
+        (is_due && !is_parked && newest.candle.time < first).then(|| {
+            format!(
+                "one-minute candles are missing: newest candle of {symbol} is {}; this order can fill once later \
+                 candles are imported",
+                self.named(&newest)
+            )
+        })
+    }
+
+    /// `2026-03-17 16:00 HKT`, or `the daily one of 2026-03-17`.
+    fn named(&self, acting: &ActingCandle) -> String {
+        if acting.is_day() {
+            return format!("the daily one of {}", acting.day);
+        }
+        format!("{} {}", self.venue.zone().date(acting.candle.time), self.clock(acting.candle.time))
+    }
+
+    /// The last hours that have begun in which the order can trade.
+    fn last_session(&self) -> Option<(Timestamp, Timestamp)> {
+        let tomorrow = self.venue.zone().date(self.scene.at).tomorrow().ok()?;
+        let dates = std::iter::successors(Some(tomorrow), |date| date.yesterday().ok()).take(DAYS_BACK);
+        let sessions = dates.filter_map(|date| self.venue.day(date)).flat_map(|day| {
+            let segments = day.segments.iter().filter(|segment| self.order.trades_in(segment.session));
+            let hours = segments.map(|segment| (day.at(segment.start), day.at(segment.end)));
+            hours.collect::<Vec<_>>().into_iter().rev()
+        });
+        sessions.into_iter().find(|(start, _)| *start <= self.scene.at)
+    }
+
+    fn after_expiry(&self) -> Option<String> {
+        let date = self.venue.zone().date(self.order.updated_at);
+        let (symbol, opening) = (self.order.symbol(), self.opening(date)?);
+        let day = self.daily(date).filter(|_| self.order.trades_in(Session::Intraday));
+        if let Some(day) = day {
+            let had = format!("{symbol} had daily candles only on {date}");
+            let rule = self.rule(opening);
+            return Some(match () {
+                () if !self.account.settings().coarse_fills => {
+                    format!("{had}, and this account is not filled from them (coarse_fills is off)")
+                }
+                () if !self.meets(opening) => {
+                    let since = local(self.venue.zone(), self.order.since.at());
+                    format!("{had}: {rule}; the terms of this one are of {since}")
+                }
+                () if day.candle.volume <= 0 => format!("{had}, without volume"),
+                () => format!("{had}: it was held against that candle at the end of the day"),
+            });
+        }
+        let mut count = 0_usize;
+        let since = self.order.since.at();
+        self.scene.feed.scan(symbol, since, self.order.updated_at, &mut |acting| {
+            count += usize::from(self.order.trades_in(acting.candle.session));
+        });
+        (count == 0).then(|| {
+            format!("no candle of {symbol} from {} on was stored for it", local(self.venue.zone(), since))
+        })
+    }
+}
