@@ -129,6 +129,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let _flush = log::FlushAtEnd;
     let matches = commands().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));

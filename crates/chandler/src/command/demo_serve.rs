@@ -1,7 +1,8 @@
 //! `chandler demo --serve`: the demo market with a server in front of it and an account to sign in with.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
 
 use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
@@ -42,7 +43,7 @@ pub(crate) fn run(
     let settings = Settings { guest, levels_from_paper: true, ..Settings::default() };
     let serving = local_serve::start(surroundings, settings, asked_for, progress)?;
     let url = Url::of(serving.addresses.http);
-    let mut out = output::stdout();
+    let mut out = String::new();
     match stranger {
         None => writeln!(
             out,
@@ -66,7 +67,7 @@ pub(crate) fn run(
     )?;
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
     writeln!(out, "and in Python, after `pip install longbridge`:\n\n{}", EXAMPLE)?;
-    out.flush()?;
+    output::announce(out)?;
     serving.run()
 }
 

@@ -1,7 +1,6 @@
 //! `chandler open`: from files to a chart in one step. It imports them, serves the store to this machine, and opens a browser, signed in by a
 //! one-time link.
 
-use std::io::Write;
 use std::path::Path;
 
 use access::{AccountId, Secret};
@@ -114,22 +113,18 @@ impl Arguments {
 
     fn tell(&self, serving: &Serving, link: &Secret, surroundings: &Surroundings) -> Result<(), Failure> {
         let (http, tcp) = (serving.addresses.http, serving.addresses.tcp);
-        let mut out = output::stdout();
-        match self.import.format {
+        output::announce(match self.import.format {
             Format::Json => {
-                writeln!(
-                    out,
-                    "{}",
-                    json!({"event": "listening", "http": http, "tcp": tcp, "link": link.expose()})
-                )?;
+                let ready = json!({"event": "listening", "http": http, "tcp": tcp, "link": link.expose()});
+                format!("{ready}\n")
             }
-            Format::Table => {
-                writeln!(out, "{LINK_LEAD}\n\n    {}\n", link.expose())?;
-                let place = surroundings.place()?;
-                writeln!(out, "{} serves the store {place} until Ctrl-C.", Url::of(http).as_str())?;
-            }
-        }
-        Ok(out.flush()?)
+            Format::Table => format!(
+                "{LINK_LEAD}\n\n    {}\n\n{} serves the store {} until Ctrl-C.\n",
+                link.expose(),
+                Url::of(http).as_str(),
+                surroundings.place()?
+            ),
+        })
     }
 }
 

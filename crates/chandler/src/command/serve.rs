@@ -1,6 +1,6 @@
 //! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -48,14 +48,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
     let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
-    let mut out = output::stdout();
     let regional = serving.regional.iter();
     let regional =
         regional.map(|(region, http)| ReadyRegion { region: region.as_str(), http: *http }).collect();
     let (internal, tls) = (serving.internal, settings.tls.is_some());
-    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional, internal, tls })?;
-    writeln!(out)?;
-    out.flush()?;
+    let ready = Ready { event: "listening", http, tcp, regional, internal, tls };
+    output::announce(format!("{}\n", serde_json::to_string(&ready)?))?;
     // A terminal is somebody's; where output is kept, as by a service manager, a link does not belong.
     if io::stderr().is_terminal() {
         tell_link(&serving.links);

@@ -31,6 +31,8 @@ mod reach;
 mod remote;
 mod reports;
 mod serve;
+#[cfg(unix)]
+mod stuck;
 mod toolchain;
 mod topics;
 mod trading;
