@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use server::Settings;
 
 use super::local_serve::{self, Ports};
-use super::serve::open_accounts;
+use super::serve::{Hangup, open_accounts};
 use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ pub(crate) fn run(
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
     writeln!(out, "and in Python, after `pip install longbridge`:\n\n{}", EXAMPLE)?;
     output::announce(out)?;
-    serving.run()
+    serving.run(Hangup::End)
 }
 
 const EXAMPLE: &str = "\

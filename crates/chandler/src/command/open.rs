@@ -15,7 +15,7 @@ use store::Access;
 use super::account::named;
 use super::import;
 use super::local_serve::{self, Ports};
-use super::serve::{LINK_LEAD, Serving, create_if_absent, open_accounts};
+use super::serve::{Hangup, LINK_LEAD, Serving, create_if_absent, open_accounts};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
-    serving.run()
+    serving.run(Hangup::End)
 }
 
 impl Arguments {

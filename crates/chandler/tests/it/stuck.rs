@@ -1,13 +1,13 @@
-//! Servers whose output is not read.
+//! Servers whose output nobody reads, and whose terminal goes away.
 
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use wire::{Limits, Packet};
 
-use crate::world::{World, days, send};
+use crate::world::{World, days, executable, send};
 
 /// Longer than anything here takes, so that a fault ends a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -126,4 +126,57 @@ fn a_ready_line_that_nobody_reads_does_not_hold_up_the_server() {
     assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
     send(&process.0, "TERM");
     assert_eq!(process.wait(), Some(0));
+}
+
+/// What a server on this machine prints once it serves: its address.
+fn address(line: &str) -> SocketAddr {
+    let (_, rest) = line.split_once("http://").unwrap();
+    rest.split(['/', ' ']).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_is_opened_ends_with_its_terminal() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let command = [&["open", "--no-browser"], &PORTS[..]].concat();
+    let child = world.command(&command).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut process = Process(child);
+    let http = address(&process.line("http://"));
+    assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
+    send(&process.0, "HUP");
+    assert_eq!(process.wait(), Some(0), "in order");
+}
+
+#[test]
+fn what_was_started_to_outlive_its_terminal_does() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let mut shell = Command::new("/bin/sh");
+    let line = "trap '' HUP; exec \"$0\" open --no-browser --listen 127.0.0.1:0 --tcp 127.0.0.1:0";
+    shell.args(["-c", line]).arg(executable()).current_dir(world.path("")).env_clear();
+    shell.env("CHANDLER_STORE", format!("sqlite:{}", world.path("store").display()));
+    let mut process = Process(shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let http = address(&process.line("http://"));
+    send(&process.0, "HUP");
+    // The signal was delivered before the request is sent; a server that stops takes no connections.
+    for _ in 0..20 {
+        assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
+    }
+    send(&process.0, "TERM");
+    assert_eq!(process.wait(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_in_a_terminal_ends_when_that_is_closed() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let child = world.on_a_terminal("serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0").spawn().unwrap();
+    let mut process = Process(child);
+    let line = process.line("\"event\":\"listening\"");
+    let ready: serde_json::Value = serde_json::from_str(line.trim()).unwrap();
+    let mut link = connect(ready["tcp"].as_str().unwrap().parse().unwrap());
+    // The terminal goes with the program that made it.
+    process.0.kill().unwrap();
+    process.wait();
+    // A server that ends closes its connections; one that goes on would wait for a handshake for longer than this.
+    let mut bytes = Vec::new();
+    link.read_to_end(&mut bytes).unwrap();
 }
