@@ -146,7 +146,7 @@ impl Serving {
         let settings = &settings;
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
-            (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));
+            (Arc::new(served_clock(clock, surroundings)), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(serving_threads())
@@ -225,6 +225,14 @@ impl Serving {
         // Work that still waits for the disk does not delay the end.
         runtime.shutdown_background();
         ended
+    }
+}
+
+/// The market's clock, noted for commands in other shells. A service may have no folder for the note.
+fn served_clock(clock: Clock, surroundings: &Surroundings) -> ServedClock {
+    match surroundings.clock_notice() {
+        Ok(notice) => ServedClock::noted(clock, &notice),
+        Err(_) => ServedClock::new(clock, None),
     }
 }
 

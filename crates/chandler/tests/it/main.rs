@@ -5,6 +5,7 @@ mod account;
 mod audit;
 mod backup;
 mod bad_input;
+mod beside;
 mod cli;
 mod damage;
 mod demo;
