@@ -121,6 +121,11 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
     Ok(None)
 }
 
+/// The credentials of the demo account of a store, if it has one.
+pub(crate) fn stored_credentials(directory: &Path) -> Result<Option<Credentials>, Failure> {
+    read(&directory.join(FILE))
+}
+
 /// The stored credentials; a file that cannot be read is written again.
 fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
     let file = match std::fs::File::open(path) {

@@ -31,6 +31,7 @@ mod postgres_server;
 mod reach;
 mod remote;
 mod reports;
+mod sdk_env;
 mod serve;
 #[cfg(unix)]
 mod stuck;
