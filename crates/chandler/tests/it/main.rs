@@ -14,6 +14,7 @@ mod grid;
 mod house;
 mod import;
 mod import_circles;
+mod json_times;
 mod kline;
 mod levels;
 mod list;

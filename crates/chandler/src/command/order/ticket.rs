@@ -215,7 +215,7 @@ pub(super) fn decimal<T>(
 
 fn print_answer(answer: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(answer)?);
+        return shown::json(answer);
     }
     let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
