@@ -8,6 +8,7 @@ mod bad_input;
 mod beside;
 mod cli;
 mod damage;
+mod dead_server;
 mod demo;
 mod doctor;
 mod grid;
