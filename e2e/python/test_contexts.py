@@ -1,7 +1,10 @@
 """Programs open both contexts, whichever package they use, and try their login with the account's balance."""
 
+import json
+import os
 import socket
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -40,6 +43,46 @@ WAYS = (
      "http_url='{url}', quote_ws_url='{socket}', trade_ws_url='{socket}')", True),
     # Wrong, and known: docs/sdk-python.md, README.md, `chandler doctor` and `chandler account create` warn of it.
     ("Config(app_key='{app_key}', app_secret='{app_secret}', access_token='{access_token}')", False),
+)
+
+# The shapes of public programs that have their keys in the source.
+PROGRAMS = (
+    """
+from longport.openapi import Config, QuoteContext
+
+config = Config(
+    app_key="{app_key}",
+    app_secret="{app_secret}",
+    access_token="{access_token}",
+)
+ctx = QuoteContext(config)
+print(len(ctx.static_info(["9001.HK"])), "security")
+""",
+    """
+import longport.openapi as lp
+
+class Market:
+    def __init__(self, key, secret, token):
+        self.config = lp.Config(key, secret, token, None, None, None, lp.Language.ZH_CN, enable_overnight=True)
+        self.quotes, self.trade = lp.QuoteContext(self.config), lp.TradeContext(self.config)
+
+market = Market("{app_key}", "{app_secret}", "{access_token}")
+print(len(market.quotes.static_info(["9001.HK"])), "security", len(market.trade.account_balance()))
+""",
+    """
+from longbridge.openapi import Config, QuoteContext
+
+quotes = QuoteContext(Config.from_apikey("{app_key}", "{app_secret}", "{access_token}"))
+print(len(quotes.static_info(["9001.HK"])), "security")
+""",
+    """
+from longbridge import openapi
+
+def context():
+    return openapi.QuoteContext(openapi.Config.from_apikey("{app_key}", "{app_secret}", "{access_token}", enable_overnight=True))
+
+print(len(context().static_info(["9001.HK"])), "security")
+""",
 )
 
 
@@ -123,6 +166,50 @@ class Addresses(unittest.TestCase):
                 told = harness.run_python(script, environment, codes=(0,) if is_heeded else (1,))
                 self.assertEqual("1 security" in told, is_heeded, told)
                 self.assertEqual(self.asked == [], is_heeded, self.asked)
+
+    def shim(self):
+        """The environment of `chandler sdk-env --python-shim`, and nothing else of an account: programs bring their keys."""
+        cache = tempfile.mkdtemp(dir=harness.WORK, prefix="home-")
+        command = ("sdk-env", "--python-shim", "--url", self.server.url, "--format", "json")
+        told = json.loads(harness.chandler(self.server.store, *command, environment={"XDG_CACHE_HOME": cache}))
+        proxy = "http://127.0.0.1:%d" % self.proxy.getsockname()[1]
+        return {**told["environment"], "PYTHONPATH": told["python_shim"], "HTTPS_PROXY": proxy, "HTTP_PROXY": proxy}
+
+    def test_with_the_shim_programs_that_pass_their_keys_ask_the_server(self):
+        environment = self.shim()
+        for program in PROGRAMS:
+            with self.subTest(program=program):
+                self.asked.clear()
+                told = harness.run_python(program.format(**self.account), environment)
+                self.assertIn("1 security", told)
+                self.assertEqual(self.asked, [])
+        # Without the folder the first of them asks elsewhere.
+        del environment["PYTHONPATH"]
+        harness.run_python(PROGRAMS[0].format(**self.account), environment, codes=(1,))
+        self.assertNotEqual(self.asked, [])
+
+    def test_the_shim_leaves_everything_else_as_it_is(self):
+        environment = self.shim()
+        with tempfile.TemporaryDirectory() as other:
+            with open(os.path.join(other, "sitecustomize.py"), "w", encoding="utf-8") as file:
+                file.write("import builtins\nbuiltins.other_has_run = True\n")
+            both = {**environment, "PYTHONPATH": environment["PYTHONPATH"] + os.pathsep + other}
+            self.assertEqual(harness.run_python("print(other_has_run)", both), "True\n")
+        # An address that the program passes is the one that is asked, also if the others are missing.
+        script = (
+            "from longport.openapi import Config, QuoteContext\n"
+            "config = Config('{app_key}', '{app_secret}', '{access_token}', http_url='http://127.0.0.1:1')\n"
+            "print(isinstance(config, Config), callable(Config.from_env))\n"
+            "try: QuoteContext(config)\n"
+            "except Exception as error: print('127.0.0.1:1/' in str(error))\n"
+        )
+        self.assertEqual(harness.run_python(script.format(**self.account), environment), "True True\nTrue\n")
+        # Neither a missing package nor missing addresses are an error.
+        script = "import importlib.util, sys\nsys.path = []\nprint(importlib.util.find_spec('longport'))\n"
+        self.assertEqual(harness.run_python(script, environment), "None\n")
+        alone = {"PYTHONPATH": environment["PYTHONPATH"]}
+        script = "from longport.openapi import Config\nprint(type(Config('a', 'b', 'c')).__name__)\n"
+        self.assertEqual(harness.run_python(script, alone), "Config\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 //! The one place that reads the time. `--clock` makes it stand still, or run on, from any instant.
 
+mod notice;
+
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
@@ -7,6 +9,9 @@ use std::time::Instant;
 use history::AsOf;
 use market::Timestamp;
 use server::{CannotStep, ClockSpeed, MarketTime};
+
+use notice::HeldNotice;
+pub(crate) use notice::{IsServed, NoticePath};
 
 /// The quickest a clock may run: ten days in a second.
 const SPEED_MAX: u64 = 1_000_000;
@@ -54,6 +59,9 @@ impl FromStr for Clock {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Clock, String> {
+        if text == "now" {
+            return Ok(Clock::Machine);
+        }
         let (instant, speed) = match text.split_once(",run") {
             Some((instant, "")) => (instant, Some(1_000)),
             Some((instant, speed)) => (instant, Some(thousandths(speed)?)),
@@ -61,7 +69,7 @@ impl FromStr for Clock {
         };
         let at: jiff::Timestamp = instant.parse().map_err(|_| {
             format!(
-                "{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\" or \",run@60\""
+                "{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\" or \",run@60\"; or write now"
             )
         })?;
         let from = Timestamp(at.as_second());
@@ -87,11 +95,22 @@ pub(crate) struct ServedClock {
     clock: Clock,
     /// How far a clock that stands has been moved.
     moved_to: AtomicI64,
+    /// What commands in other shells read.
+    notice: Option<HeldNotice>,
 }
 
 impl ServedClock {
-    pub(crate) fn new(clock: Clock) -> ServedClock {
-        ServedClock { clock, moved_to: AtomicI64::new(i64::MIN) }
+    pub(crate) fn new(clock: Clock, notice: Option<HeldNotice>) -> ServedClock {
+        ServedClock { clock, moved_to: AtomicI64::new(i64::MIN), notice }
+    }
+
+    /// Notes the clock of a server for commands in other shells. A server whose clock cannot be noted serves all the same.
+    pub(crate) fn noted(clock: Clock, notice: &NoticePath) -> ServedClock {
+        let held = notice.hold(&clock).unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot note the clock for commands in other shells: give them --clock");
+            None
+        });
+        ServedClock::new(clock, held)
     }
 }
 
@@ -116,7 +135,13 @@ impl MarketTime for ServedClock {
         // Of two who move it at once, the later instant holds, and the other is told where the clock is.
         let before = self.moved_to.fetch_max(to.0, Ordering::AcqRel);
         let now = at.max(Timestamp(before));
-        if to < now { Err(CannotStep::Back { now }) } else { Ok(()) }
+        if to < now {
+            return Err(CannotStep::Back { now });
+        }
+        if let Some(Err(error)) = self.notice.as_ref().map(|notice| notice.write(&Clock::Fixed(to))) {
+            tracing::warn!(%error, "cannot note the clock for commands in other shells");
+        }
+        Ok(())
     }
 }
 
@@ -161,14 +186,15 @@ mod tests {
 
     #[test]
     fn a_clock_needs_an_instant_with_its_offset() {
-        for text in ["", "2026-11-15", "2026-11-15T02:00:00", "now", ",run"] {
+        assert!(matches!("now".parse(), Ok(Clock::Machine)));
+        for text in ["", "2026-11-15", "2026-11-15T02:00:00", "now,run", ",run"] {
             assert!(text.parse::<Clock>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_served_clock_that_stands_moves_forward_alone() {
-        let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap());
+        let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap(), None);
         assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), ClockSpeed::Standing));
         assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()));
         assert_eq!(served.as_of(), AsOf::Replay(Timestamp(NOON + 15)));
@@ -177,7 +203,10 @@ mod tests {
         assert_eq!(served.step_to(Timestamp(NOON + 14)), Err(CannotStep::Back { now }));
         assert_eq!(served.step_to(Timestamp(NOON - 1)), Err(CannotStep::Back { now }));
         for clock in [Clock::Machine, "2026-11-15T02:00:00Z,run".parse().unwrap()] {
-            assert_eq!(ServedClock::new(clock).step_to(Timestamp(i64::MAX)), Err(CannotStep::NotStanding));
+            assert_eq!(
+                ServedClock::new(clock, None).step_to(Timestamp(i64::MAX)),
+                Err(CannotStep::NotStanding)
+            );
         }
     }
 }

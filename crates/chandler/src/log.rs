@@ -1,6 +1,11 @@
-//! Logs go to stderr, so that what a command says on stdout can be read by programs.
+//! Logs go to stderr, so that what a command says on stdout can be read by programs. One thread writes them from a bounded queue
+//! ([`queue`]): a log that is not read must not block a thread that serves.
 
-use std::io::IsTerminal;
+mod queue;
+
+use std::backtrace::Backtrace;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -15,20 +20,47 @@ const PARTS: [&str; 13] = [
     "store", "trading", "wire",
 ];
 
+static QUEUE: queue::Queue = queue::Queue::new();
+
+/// How long the end of the process waits for the lines that are still queued.
+const FLUSH_MAX: Duration = Duration::from_millis(500);
+
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     let filter = config.parsed().map_err(usage)?;
+    if QUEUE.start() {
+        std::thread::Builder::new().name("log".to_owned()).spawn(|| QUEUE.write_to(io::stderr()))?;
+        // The hook of the standard library writes to stderr on the thread that panics.
+        std::panic::set_hook(Box::new(|panic| {
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or("<unnamed>");
+            push(format!("thread '{name}' {panic}\n{}\n", Backtrace::capture()).as_bytes());
+        }));
+    }
     // A line that cannot be written is lost. Reporting that on the same stderr would panic.
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false);
+    let logs =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| &QUEUE).log_internal_errors(false);
     // An error means that an earlier call has installed a subscriber.
     match config.format {
         LogFormat::Text => logs.with_ansi(colours()).try_init().ok(),
         LogFormat::Json => logs.json().flatten_event(true).try_init().ok(),
     };
     Ok(())
+}
+
+/// Queues text for stderr. Returns false before logging has begun: then the caller writes to stderr itself.
+pub(crate) fn push(text: &[u8]) -> bool {
+    QUEUE.push(text)
+}
+
+/// Waits for the queued lines when it is dropped, but not for long: the log may be stuck.
+#[derive(Debug)]
+pub(crate) struct FlushAtEnd;
+
+impl Drop for FlushAtEnd {
+    fn drop(&mut self) {
+        QUEUE.flush(FLUSH_MAX);
+    }
 }
 
 fn colours() -> bool {

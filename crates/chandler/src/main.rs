@@ -76,6 +76,8 @@ enum Command {
     Serve(command::serve::Arguments),
     /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
     Account(command::account::Arguments),
+    /// Print the environment of the public SDKs for a server
+    SdkEnv(command::sdk_env::Arguments),
     /// Give, change, list and explain the orders of a paper account
     Order(command::order::Arguments),
     /// Give, change and list the grids of a paper account: orders at every step of the price
@@ -129,6 +131,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let _flush = log::FlushAtEnd;
     let matches = commands().get_matches();
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
@@ -183,6 +186,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Remove(arguments) => command::remove::run(&arguments, surroundings),
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
+        Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, surroundings),
         Command::Order(arguments) => command::order::run(&arguments, surroundings),
         Command::Grid(arguments) => command::grid::run(&arguments, surroundings),
         Command::Positions(arguments) => command::positions::run(&arguments, surroundings),

@@ -5,6 +5,9 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
@@ -12,6 +15,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
+use crate::log;
 
 /// How a report is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -26,8 +30,33 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
 }
 
 /// A line on stderr. If it cannot be written, because a pipe is closed or a disk is full, the work and its exit code matter more.
+/// A server writes it through the queue of its log, in the order of the log's lines.
 pub(crate) fn tell(text: impl Display) {
-    io::stderr().write_all(format!("{text}\n").as_bytes()).ok();
+    let line = format!("{text}\n");
+    if !log::push(line.as_bytes()) {
+        io::stderr().write_all(line.as_bytes()).ok();
+    }
+}
+
+/// How long a server waits for the reader of its stdout before it serves.
+const READER_MAX: Duration = Duration::from_secs(1);
+
+/// Writes what a server prints on stdout when it is ready. If stdout is not read, the server serves all the same.
+pub(crate) fn announce(text: String) -> Result<(), Failure> {
+    let (done, written) = mpsc::channel();
+    let write = move || {
+        let mut out = stdout();
+        // The receiver is gone if this took too long.
+        done.send(out.write_all(text.as_bytes()).and_then(|()| out.flush())).ok();
+    };
+    thread::Builder::new().name("stdout".to_owned()).spawn(write)?;
+    match written.recv_timeout(READER_MAX) {
+        Ok(result) => Ok(result?),
+        Err(_) => {
+            tracing::warn!("standard output is not read: serving without waiting for it");
+            Ok(())
+        }
+    }
 }
 
 /// Standard output or a file, whose errors say which.

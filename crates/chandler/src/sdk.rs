@@ -90,6 +90,12 @@ pub(crate) fn addresses(url: &Url) -> Vec<(String, String)> {
     variables(url, &[])
 }
 
+/// The same with an app key alone.
+pub(crate) fn with_app_key(url: &Url, app_key: Option<&str>) -> Vec<(String, String)> {
+    let key: Vec<(&str, &str)> = app_key.map(|key| ("APP_KEY", key)).into_iter().collect();
+    variables(url, &key)
+}
+
 fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
     let socket = url.socket();
     let addresses = [
@@ -113,13 +119,17 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
 /// execute comments that are pasted.
 pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
                                    and send app key and token to the host of their makers";
-pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, or hand over http_url, quote_ws_url and trade_ws_url too: docs/sdk-python.md";
+pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, hand over http_url, quote_ws_url and trade_ws_url too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
 
 /// Lines for a shell; the SDKs read the same from a file named `.env`.
 pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
-    let lines = environment(url, credentials);
-    let lines = lines.iter().map(|(name, value)| format!("export {name}='{value}'\n"));
-    [format!("# Careful: {HEEDLESS}:\n# {HEEDLESS_ADVICE}\n")].into_iter().chain(lines).collect()
+    let lines = export_lines(&environment(url, credentials));
+    format!("# Careful: {HEEDLESS}:\n# {HEEDLESS_ADVICE}\n{lines}")
+}
+
+/// Variables as lines for a shell.
+pub(crate) fn export_lines(variables: &[(String, String)]) -> String {
+    variables.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
 }
 
 pub(crate) mod exposed {

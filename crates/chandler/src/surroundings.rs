@@ -10,7 +10,7 @@ use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
 use store::{Access, Place, Store, StoreError};
 use trading::Tables;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, NoticePath};
 use crate::failure::{Failure, usage};
 use crate::{directories, suggest};
 
@@ -27,7 +27,7 @@ pub(crate) struct Flags {
     // The configuration file of servers has it too: `config/arguments.rs` reads it by this id.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,
-    /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second
+    /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second; `now` is the machine's time
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
     /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars; ticks.csv, fees.csv, plan.csv,
@@ -39,6 +39,8 @@ pub(crate) struct Flags {
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
+    /// Whether the clock was named, by a flag or a variable.
+    pub(crate) is_clock_named: bool,
     pub(crate) history: History,
     /// What the command line itself names, rather than the environment.
     pub(crate) named: NamedFlags,
@@ -76,6 +78,7 @@ impl Surroundings {
         let venues = venues(flags.calendars.as_deref())?;
         Ok(Surroundings {
             clock: flags.clock.unwrap_or_default(),
+            is_clock_named: flags.clock.is_some(),
             history: History::new(venues),
             named,
             store,
@@ -154,6 +157,13 @@ impl Surroundings {
                 ))
             }),
         }
+    }
+
+    /// Where it is noted by which clock the paper accounts of the store go. On this machine: of a store on PostgreSQL, nodes elsewhere are
+    /// not noted here.
+    pub(crate) fn clock_notice(&self) -> Result<NoticePath, Failure> {
+        let of = self.directory().is_none().then(|| self.store_word()).transpose()?;
+        Ok(NoticePath::new(&self.work_folder(None)?, of.as_deref()))
     }
 
     /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not

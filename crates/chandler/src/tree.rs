@@ -21,7 +21,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
             "demo",
         ],
     ),
-    ("Serving", &["serve", "account", "quota", "connections", "audit", "topic", "clock"]),
+    ("Serving", &["serve", "account", "sdk-env", "quota", "connections", "audit", "topic", "clock"]),
     ("Signing in to a server", &["login", "logout", "auth"]),
     (
         "Trading on paper",

@@ -30,7 +30,11 @@ pub(crate) fn symbol_of(
     if is_one_of(first, &VENDORS) && first.len() < stem.len() {
         return guess().ok_or_else(|| format!("{stem:?} does not say which of its words is one"));
     }
-    let said = parse_symbol(&stem, spelling, region);
+    // With a region the user says that names are tickers, whatever word they are.
+    if region.is_none() && says_nothing(&stem) {
+        return Err(format!("the file's name, {stem:?}, does not say which security it is of"));
+    }
+    let said = parse_symbol(&stem, spelling, region).or_else(|reason| bare_us(&stem).ok_or(reason));
     let reason = match said {
         Ok(symbol) if region.is_some() || names_region(&stem, &symbol) => {
             return Ok((symbol, Certainty::Said));
@@ -71,7 +75,7 @@ const VENDORS: [&str; 14] = [
     "finance",
 ];
 /// and what is in it.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 55] = [
     "min",
     "mins",
     "minute",
@@ -91,10 +95,60 @@ const WORDS: [&str; 22] = [
     "history",
     "historical",
     "data",
+    "price",
     "prices",
     "intraday",
     "export",
+    "exported",
+    "bar",
+    "book",
+    "candle",
+    "candlestick",
+    "chart",
+    "copy",
+    "csv",
+    "document",
+    "download",
+    "downloads",
+    "file",
+    "input",
+    "market",
+    "new",
+    "output",
+    "quote",
+    "quotes",
+    "result",
+    "results",
+    "sample",
+    "sheet",
+    "stock",
+    "stocks",
+    "table",
+    "temp",
+    "test",
+    "tick",
+    "ticks",
+    "tmp",
+    "trades",
+    "untitled",
 ];
+
+/// Whether a name has words for the contents of a file, or for its vendor, and nothing else: `prices`, `Book1`, `stock_data (2)`.
+fn says_nothing(stem: &str) -> bool {
+    let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphabetic()).to_owned();
+    let is_known = |word: &str| is_one_of(word, &WORDS) || is_one_of(word, &VENDORS);
+    let words: Vec<&str> = stem.split(BETWEEN).collect();
+    words.iter().any(|word| is_known(&letters(word)))
+        && words.iter().all(|word| letters(word).is_empty() || is_known(&letters(word)) || is_filler(word))
+}
+
+/// A name that is a ticker of the US and nothing else, whatever the header looks like. The longest have five letters, and a class.
+fn bare_us(stem: &str) -> Option<Symbol> {
+    let (ticker, class) = stem.split_once(['-', '.']).unwrap_or((stem, ""));
+    let is_ticker = (1..=5).contains(&ticker.len()) && ticker.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_class = class.len() <= 1 && class.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (is_ticker && is_class).then(|| parse_symbol(stem, Spelling::Yahoo, None).ok()).flatten()
+}
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))

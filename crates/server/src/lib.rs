@@ -67,6 +67,7 @@ pub use http::{
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use market_clock::{CannotStep, ClockSpeed, MarketClock, MarketTime};
+pub use metrics::count_lost_log_lines;
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use trading::Currency;
 
 use super::trade::Whose;
-use super::trade::shown::{amount, rows, text};
+use super::trade::shown::{self, amount, rows, text};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let currency = currency.transpose().map_err(usage)?;
     let document = arguments.whose.source(surroundings)?.assets(currency)?;
     if arguments.format == Format::Json {
-        return Ok(output::json(&document)?);
+        return shown::json(&document);
     }
     let mut out = output::stdout();
     for funds in rows(&document, "list") {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{CashQuestion, Range, Whose};
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?;
     let document = source.cash_flow(&CashQuestion { symbol, between })?;
     if arguments.format == Format::Json {
-        return Ok(output::json(&document)?);
+        return shown::json(&document);
     }
     let columns = [
         Column::Left("time"),

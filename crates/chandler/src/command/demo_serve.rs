@@ -1,7 +1,8 @@
 //! `chandler demo --serve`: the demo market with a server in front of it and an account to sign in with.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
 
 use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
@@ -9,7 +10,7 @@ use anyhow::{Context, anyhow};
 use server::Settings;
 
 use super::local_serve::{self, Ports};
-use super::serve::open_accounts;
+use super::serve::{Hangup, open_accounts};
 use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ pub(crate) fn run(
     let settings = Settings { guest, levels_from_paper: true, ..Settings::default() };
     let serving = local_serve::start(surroundings, settings, asked_for, progress)?;
     let url = Url::of(serving.addresses.http);
-    let mut out = output::stdout();
+    let mut out = String::new();
     match stranger {
         None => writeln!(
             out,
@@ -66,8 +67,8 @@ pub(crate) fn run(
     )?;
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
     writeln!(out, "and in Python, after `pip install longbridge`:\n\n{}", EXAMPLE)?;
-    out.flush()?;
-    serving.run()
+    output::announce(out)?;
+    serving.run(Hangup::End)
 }
 
 const EXAMPLE: &str = "\
@@ -118,6 +119,11 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
         }
     }
     Ok(None)
+}
+
+/// The credentials of the demo account of a store, if it has one.
+pub(crate) fn stored_credentials(directory: &Path) -> Result<Option<Credentials>, Failure> {
+    read(&directory.join(FILE))
 }
 
 /// The stored credentials; a file that cannot be read is written again.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{Range, TradesQuestion, Whose, order_id};
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let history = (arguments.history || arguments.range.is_given()).then_some(between);
     let document = source.trades(&TradesQuestion { symbol, order, history })?;
     if arguments.format == Format::Json {
-        return Ok(output::json(&document)?);
+        return shown::json(&document);
     }
     let columns = [
         Column::Left("execution"),

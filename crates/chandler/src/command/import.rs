@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
-use crate::surroundings::{Surroundings, symbol};
+use crate::surroundings::{Surroundings, shell_word, symbol};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -357,10 +357,21 @@ fn summary(
     let told = print(reports, ignored, next, surroundings);
     for report in reports {
         if let Some(message) = trouble(report) {
-            output::tell(format_args!("chandler: {}: {}", report.path.display(), output::printable(message)));
+            let retry = with_symbol(report, message, surroundings);
+            let message = output::printable(message);
+            output::tell(format_args!("chandler: {}: {message}{retry}", report.path.display()));
         }
     }
     told
+}
+
+/// The command to type for a file that does not say which security it is of.
+fn with_symbol(report: &Report, message: &str, surroundings: &Surroundings) -> String {
+    if !message.contains("pass --symbol, or") {
+        return String::new();
+    }
+    let file = shell_word(&report.path.display().to_string());
+    format!(": `{}`, with its own symbol", surroundings.hint(&format!("import {file} --symbol AAPL.US")))
 }
 
 fn print(

@@ -42,6 +42,7 @@ pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod remove;
 pub(crate) mod restore;
+pub(crate) mod sdk_env;
 pub(crate) mod serve;
 pub(crate) mod statement;
 pub(crate) mod time;

@@ -1,7 +1,6 @@
 //! `chandler open`: from files to a chart in one step. It imports them, serves the store to this machine, and opens a browser, signed in by a
 //! one-time link.
 
-use std::io::Write;
 use std::path::Path;
 
 use access::{AccountId, Secret};
@@ -16,7 +15,7 @@ use store::Access;
 use super::account::named;
 use super::import;
 use super::local_serve::{self, Ports};
-use super::serve::{LINK_LEAD, Serving, create_if_absent, open_accounts};
+use super::serve::{Hangup, LINK_LEAD, Serving, create_if_absent, open_accounts};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
-    serving.run()
+    serving.run(Hangup::End)
 }
 
 impl Arguments {
@@ -114,22 +113,18 @@ impl Arguments {
 
     fn tell(&self, serving: &Serving, link: &Secret, surroundings: &Surroundings) -> Result<(), Failure> {
         let (http, tcp) = (serving.addresses.http, serving.addresses.tcp);
-        let mut out = output::stdout();
-        match self.import.format {
+        output::announce(match self.import.format {
             Format::Json => {
-                writeln!(
-                    out,
-                    "{}",
-                    json!({"event": "listening", "http": http, "tcp": tcp, "link": link.expose()})
-                )?;
+                let ready = json!({"event": "listening", "http": http, "tcp": tcp, "link": link.expose()});
+                format!("{ready}\n")
             }
-            Format::Table => {
-                writeln!(out, "{LINK_LEAD}\n\n    {}\n", link.expose())?;
-                let place = surroundings.place()?;
-                writeln!(out, "{} serves the store {place} until Ctrl-C.", Url::of(http).as_str())?;
-            }
-        }
-        Ok(out.flush()?)
+            Format::Table => format!(
+                "{LINK_LEAD}\n\n    {}\n\n{} serves the store {} until Ctrl-C.\n",
+                link.expose(),
+                Url::of(http).as_str(),
+                surroundings.place()?
+            ),
+        })
     }
 }
 

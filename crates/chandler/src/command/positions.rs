@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::trade::Whose;
 use super::trade::shown::{self, amount, rows, text};
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         arguments.symbols.iter().map(|text| source.symbol(text, surroundings)).collect();
     let document = source.positions(&symbols?)?;
     if arguments.format == Format::Json {
-        return Ok(output::json(&document)?);
+        return shown::json(&document);
     }
     let columns = [
         Column::Left("symbol"),

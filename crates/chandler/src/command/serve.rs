@@ -1,9 +1,9 @@
 //! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use access::{Access, Region};
 use anyhow::{Context, anyhow};
@@ -48,19 +48,17 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
     let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
-    let mut out = output::stdout();
     let regional = serving.regional.iter();
     let regional =
         regional.map(|(region, http)| ReadyRegion { region: region.as_str(), http: *http }).collect();
     let (internal, tls) = (serving.internal, settings.tls.is_some());
-    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional, internal, tls })?;
-    writeln!(out)?;
-    out.flush()?;
+    let ready = Ready { event: "listening", http, tcp, regional, internal, tls };
+    output::announce(format!("{}\n", serde_json::to_string(&ready)?))?;
     // A terminal is somebody's; where output is kept, as by a service manager, a link does not belong.
     if io::stderr().is_terminal() {
         tell_link(&serving.links);
     }
-    serving.run()
+    serving.run(Hangup::Reload)
 }
 
 /// Prints a one-time link for the user of this machine, if this server has such links. A server without one serves all the same.
@@ -148,7 +146,7 @@ impl Serving {
         let settings = &settings;
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
-            (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));
+            (Arc::new(served_clock(clock, surroundings)), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(serving_threads())
@@ -177,7 +175,7 @@ impl Serving {
 
     /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the process at once; another SIGTERM changes
     /// nothing, because process supervisors may send it twice.
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    pub(crate) fn run(self, hangup: Hangup) -> Result<(), Failure> {
         let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
         let ended = runtime.block_on(async {
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
@@ -201,9 +199,12 @@ impl Serving {
                 tokio::select! {
                     () = &mut running => return Ok(()),
                     signal = signals.next() => match signal {
-                        HANGUP if reloader.reload() => tracing::info!("reading the certificate anew"),
-                        // A closed terminal ends what was started in it; a service has no terminal.
-                        HANGUP if !io::stderr().is_terminal() => tracing::info!("there is nothing to read anew"),
+                        HANGUP if hangup == Hangup::Reload && reloader.reload() => {
+                            tracing::info!("reading the certificate anew");
+                        }
+                        HANGUP if !signals.ends_on_hangup(hangup) => {
+                            tracing::info!("there is nothing to read anew");
+                        }
                         name => {
                             tracing::info!(signal = name, "stopping");
                             break;
@@ -224,6 +225,14 @@ impl Serving {
         // Work that still waits for the disk does not delay the end.
         runtime.shutdown_background();
         ended
+    }
+}
+
+/// The market's clock, noted for commands in other shells. A service may have no folder for the note.
+fn served_clock(clock: Clock, surroundings: &Surroundings) -> ServedClock {
+    match surroundings.clock_notice() {
+        Ok(notice) => ServedClock::noted(clock, &notice),
+        Err(_) => ServedClock::new(clock, None),
     }
 }
 
@@ -270,9 +279,55 @@ fn machine_name() -> Option<String> {
 
 const HANGUP: &str = "SIGHUP";
 
+/// What SIGHUP does to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hangup {
+    /// Reads the certificate anew. A server without one ends, if it was started in a terminal.
+    Reload,
+    /// Ends it with its terminal.
+    End,
+}
+
+/// Where the process was started from. Read before a handler of SIGHUP is installed, and before the terminal can be closed: a closed
+/// terminal no longer looks like one.
+#[derive(Clone, Copy, Debug)]
+struct StartedFrom {
+    has_terminal: bool,
+    /// Whether SIGHUP was ignored, as by `nohup`; `None` if it is not known.
+    ignores_hangup: Option<bool>,
+}
+
+impl StartedFrom {
+    /// Once for each process: a second server of it, on other ports, finds the handler of the first.
+    fn here() -> StartedFrom {
+        static HERE: OnceLock<StartedFrom> = OnceLock::new();
+        *HERE.get_or_init(|| {
+            let status = std::fs::read_to_string("/proc/self/status");
+            let ignores_hangup = status.ok().and_then(|status| ignores_hangup(&status));
+            StartedFrom { has_terminal: io::stderr().is_terminal(), ignores_hangup }
+        })
+    }
+
+    fn ends_on_hangup(self, hangup: Hangup) -> bool {
+        match (hangup, self.ignores_hangup) {
+            (_, Some(true)) => false,
+            (Hangup::End, Some(false)) => true,
+            // `nohup` takes the terminal away, too.
+            (Hangup::End, None) | (Hangup::Reload, _) => self.has_terminal,
+        }
+    }
+}
+
+/// The lowest bit of the mask is signal 1, SIGHUP.
+fn ignores_hangup(status: &str) -> Option<bool> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim();
+    Some(u64::from_str_radix(mask, 16).ok()? & 1 == 1)
+}
+
 #[cfg(unix)]
 #[derive(Debug)]
 struct Signals {
+    started: StartedFrom,
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
@@ -282,8 +337,13 @@ struct Signals {
 impl Signals {
     fn listen() -> Result<Signals, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
+        let started = StartedFrom::here();
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Signals { interrupt, terminate, hangup: signal(SignalKind::hangup())? })
+        Ok(Signals { started, interrupt, terminate, hangup: signal(SignalKind::hangup())? })
+    }
+
+    fn ends_on_hangup(&self, hangup: Hangup) -> bool {
+        self.started.ends_on_hangup(hangup)
     }
 
     async fn next(&mut self) -> &'static str {
@@ -301,12 +361,16 @@ impl Signals {
 
 #[cfg(not(unix))]
 #[derive(Debug)]
-struct Signals;
+struct Signals(StartedFrom);
 
 #[cfg(not(unix))]
 impl Signals {
     fn listen() -> Result<Signals, Failure> {
-        Ok(Signals)
+        Ok(Signals(StartedFrom::here()))
+    }
+
+    fn ends_on_hangup(&self, hangup: Hangup) -> bool {
+        self.0.ends_on_hangup(hangup)
     }
 
     async fn next(&mut self) -> &'static str {
@@ -319,5 +383,25 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_ends_with_its_terminal_unless_it_was_told_to_ignore_that() {
+        assert_eq!(ignores_hangup("Name:\tx\nSigIgn:\t0000000000001001\n"), Some(true));
+        assert_eq!(ignores_hangup("SigIgn:\t0000000000001000\n"), Some(false));
+        assert_eq!(ignores_hangup("SigIgn:\tno\n"), None);
+        let ends = |has_terminal, ignores_hangup| {
+            let started = StartedFrom { has_terminal, ignores_hangup };
+            (started.ends_on_hangup(Hangup::End), started.ends_on_hangup(Hangup::Reload))
+        };
+        assert_eq!(ends(true, Some(false)), (true, true));
+        assert_eq!(ends(false, Some(false)), (true, false), "a service has no terminal");
+        assert_eq!(ends(true, Some(true)), (false, false));
+        assert_eq!((ends(true, None), ends(false, None)), ((true, true), (false, false)));
     }
 }

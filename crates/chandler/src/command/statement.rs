@@ -115,7 +115,7 @@ impl List {
         let question = StatementsQuestion { kind: kind(self.monthly), from, limit: self.limit };
         let document = source.statements(&question)?;
         if self.format == Format::Json {
-            return Ok(output::json(&document)?);
+            return shown::json(&document);
         }
         let columns = [Column::Left("date"), Column::Left("statement"), Column::Left("file")];
         let row =

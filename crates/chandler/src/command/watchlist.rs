@@ -9,7 +9,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::command::trade::shown::{amount, rows, text, zoned};
+use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
@@ -136,7 +136,7 @@ impl List {
             document = json!({"groups": [group]});
         }
         if self.format == Format::Json {
-            return Ok(output::json(&document)?);
+            return shown::json(&document);
         }
         let mut out = output::stdout();
         for (place, group) in rows(&document, "groups").iter().enumerate() {

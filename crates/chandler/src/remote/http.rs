@@ -1,5 +1,6 @@
 //! One request to a server and its answer: limited in time and size, without following redirects.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -248,6 +249,9 @@ impl Network {
             }
             (ureq::Error::HostNotFound, _) => {
                 "no machine has that name: is it written as it should be?".to_owned()
+            }
+            (ureq::Error::Io(error), _) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                "nothing answers there: start the server, or name another with --server".to_owned()
             }
             (ureq::Error::Io(error), _) => error.to_string(),
             (error, _) => error.to_string(),

@@ -1,5 +1,7 @@
 //! Requests to a server as the signed-in account. A token that is about to expire is renewed first.
 
+use std::time::Duration;
+
 use access::Secret;
 use anyhow::anyhow;
 use clap::Args;
@@ -20,6 +22,8 @@ use crate::surroundings::Surroundings;
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
 /// A token that expires sooner is renewed first, however long it was valid.
 const RENEW_BEFORE_S: i64 = 300;
+/// How long a server may take to answer a probe.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const MESSAGE_CHARS_MAX: usize = 300;
 /// What a server says of minutes from before the floors of an account.
 const BELOW_FLOOR: &str = "out of minute kline begin date";
@@ -88,7 +92,10 @@ impl Session {
             Proof::Environment { url, variable, token } => Ok(Session::of_variable(url, variable, token)),
             Proof::Login { url, home, logins } => {
                 let http = Box::new(Network::to(&url));
-                let registration = logins.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
+                let registration = match logins.servers.get(url.as_str()) {
+                    Some(registration) => registration,
+                    None => return Err(unknown(&url)),
+                };
                 let provider = Provider { server: &url, http: &*http };
                 let token = fresh_token(&home, provider, registration, Clock::Machine.now())?.access_token;
                 Ok(Session::new(url, http, token))
@@ -219,6 +226,15 @@ impl Session {
         } else {
             ""
         }
+    }
+}
+
+/// Why there is no session with a server without a login. If nothing answers there, a login would not help.
+fn unknown(url: &Url) -> Failure {
+    let request = Request::new(Method::Get, format!("{}/healthz", url.as_str()));
+    match Network::within(url, PROBE_WITHIN).send(&request) {
+        Err(error) => error.into(),
+        Ok(_) => not_signed_in(url),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `chandler demo`: the first thing a newcomer sees.
 
-use crate::world::World;
+use crate::world::{World, send};
 
 #[test]
 fn the_demo_draws_a_market_and_is_made_once() {
@@ -174,8 +174,9 @@ fn served(world: &World) -> Vec<String> {
             break;
         }
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // As when its terminal is closed.
+    send(&child, "HUP");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(seen.iter().any(|line| line.starts_with("Open http://127.0.0.1:")), "{seen:?}");
     seen
 }

@@ -164,7 +164,7 @@ fn a_statement_is_listed_shown_and_written_into_a_file() {
     assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
     let (code, told) = world.fails(&at(LATER, &["statement", "show"]));
     assert!(code == 1 && told.contains("there is no daily statement yet"), "{told}");
-    let row = json!({"dt": 20_260_318, "file_key": "/statement_data/data/lb/1/20260318/1.json"});
+    let row = json!({"dt": "2026-03-18", "file_key": "/statement_data/data/lb/1/20260318/1.json"});
     assert_eq!(world.json(&at(OVER, &["statement", "list"])), json!({"list": [row]}));
     assert!(world.ok(&at(OVER, &["statement", "list", "--monthly"])).contains("no statements yet"));
     let shown = world.ok(&at(OVER, &["statement", "show"]));

@@ -304,9 +304,56 @@ fn file_names_say_the_symbol_where_no_column_does() {
     assert_eq!(symbol_of("600519.SH-1min.csv", None), "600519.SH");
     assert_eq!(symbol_of("HK.00700_daily.csv", None), "700.HK");
     assert_eq!(symbol_of("AAPL.csv", Some(Region::Us)), "AAPL.US");
+    for (name, symbol) in [("AAPL.csv", "AAPL.US"), ("ko.csv", "KO.US"), ("BRK-B_1d.csv", "BRK.B.US")] {
+        assert_eq!(symbol_of(name, None), symbol);
+    }
     assert_eq!(
-        symbol_of("AAPL.csv", None),
-        "no symbol: there is no symbol column, and \"AAPL\" does not say one (\"AAPL\" is not a symbol: write \
+        symbol_of("00700.csv", None),
+        "no symbol: there is no symbol column, and \"00700\" does not say one (\"00700\" is not a symbol: write \
          ticker.region, like 700.HK, AAPL.US or 600519.SH); pass --symbol, or --region for bare tickers"
     );
+}
+
+#[test]
+fn the_case_of_a_header_does_not_decide_what_a_file_is_called() {
+    let symbol_of = |name: &str, text: &str| match crate::common::open(name, text, &options()) {
+        Ok(files::Table::Candles(reader)) => reader.symbols()[0].to_string(),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => error.problem.to_string(),
+    };
+    let rows = "2026-11-12,1,2,1,2,100\n2026-11-13,1,2,1,2,100\n";
+    let lower = format!("date,open,high,low,close,volume\n{rows}");
+    let upper = format!("Date,Open,High,Low,Close,Volume\n{rows}");
+    for text in [&lower, &upper] {
+        for (name, symbol) in [("AAPL.csv", "AAPL.US"), ("KO.csv.gz.csv", "KO.US"), ("BRK-B.csv", "BRK.B.US")]
+        {
+            assert_eq!(symbol_of(name, text), symbol);
+        }
+        for name in [
+            "prices.csv",
+            "Data.csv",
+            "stock.csv",
+            "STOCKS.csv",
+            "Book1.csv",
+            "candles.csv",
+            "history.csv",
+            "quotes.csv",
+            "ohlc.csv",
+            "ohlcv.csv",
+            "export.csv",
+            "download.csv",
+            "download (1).csv",
+            "table.csv",
+            "Sheet1.csv",
+            "Untitled.csv",
+            "stock_data-2.csv",
+            "us_prices.csv",
+            "yahoo.csv",
+            "daily.csv",
+            "minutes.csv",
+        ] {
+            let said = symbol_of(name, text);
+            assert!(said.contains("does not say which security it is of; pass --symbol"), "{name}: {said}");
+        }
+    }
 }

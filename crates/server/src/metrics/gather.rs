@@ -353,6 +353,9 @@ fn jobs(metrics: &Metrics, text: &mut Text) {
 }
 
 fn of_process(site: &Site, text: &mut Text) {
+    let lost = process::lost_log_lines();
+    let help = "Lines of the log that were never written: the log is not read, or cannot be written.";
+    text.one(Kind::Counter, "chandler_log_lines_lost_total", help, Some(lost));
     let process = process::process();
     let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
     one(text, "process_resident_memory_bytes", "Memory in use.", process.resident_bytes);

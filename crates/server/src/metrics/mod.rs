@@ -18,6 +18,7 @@ pub(crate) use labels::{
     Agent, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Door, Entry, Grant, Granted, Handshake,
     JobName, JobOutcome, Outcome, Proven, Reload, Task,
 };
+pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
 
 /// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the timeout of a client.

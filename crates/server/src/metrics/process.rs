@@ -1,6 +1,7 @@
 //! What the operating system says about this process. Without `/proc`, which is Linux's, these metrics are missing.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory, descriptors and time of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,6 +21,18 @@ pub(crate) struct Disk {
     pub(crate) bytes: u64,
     /// What this process may still use.
     pub(crate) free_bytes: u64,
+}
+
+/// Of the process and not of one server, as its log is.
+static LOG_LINES_LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Counts lines of the log that were never written, for the metrics.
+pub fn count_lost_log_lines(lines: u64) {
+    LOG_LINES_LOST.fetch_add(lines, Ordering::Relaxed);
+}
+
+pub(super) fn lost_log_lines() -> u64 {
+    LOG_LINES_LOST.load(Ordering::Relaxed)
 }
 
 /// Descriptors that are counted at most.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::command::trade::Whose;
-use crate::command::trade::shown::{amount, rows, text};
+use crate::command::trade::shown::{self, amount, rows, text};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
@@ -36,7 +36,7 @@ impl Info {
         let symbol = source.symbol(&self.symbol, surroundings)?;
         let info = source.grid_symbol(&symbol)?;
         if self.format == Format::Json {
-            return Ok(output::json(&info)?);
+            return shown::json(&info);
         }
         let mut out = output::stdout();
         for (label, words) in lines(symbol.as_str(), &info) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned};
 use crate::command::trade::{GridsQuestion, Whose, grid_state};
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl List {
         };
         let document = source.grids(&question)?;
         if self.format == Format::Json {
-            return Ok(output::json(&document)?);
+            return shown::json(&document);
         }
         let columns = [
             Column::Right("grid"),

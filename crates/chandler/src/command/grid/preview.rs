@@ -5,14 +5,14 @@ use std::io::Write;
 use serde_json::Value;
 
 use crate::command::trade::in_flags;
-use crate::command::trade::shown::{amount, grouped, rows, text, zoned};
+use crate::command::trade::shown::{self, amount, grouped, rows, text, zoned};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
 
 pub(super) fn print(preview: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(preview)?);
+        return shown::json(preview);
     }
     let mut out = output::stdout();
     write(&mut out, preview)?;

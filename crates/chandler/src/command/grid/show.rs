@@ -27,7 +27,7 @@ impl Show {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         let grid = self.whose.source(surroundings)?.grid(grid_id(&self.id)?)?;
         if self.format == Format::Json {
-            return Ok(output::json(&grid)?);
+            return shown::json(&grid);
         }
         let mut out = output::stdout();
         print(&mut out, &grid)?;

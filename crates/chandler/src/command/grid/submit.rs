@@ -10,7 +10,7 @@ use trading::{Currency, SubmitGrid};
 use super::change::done;
 use super::preview;
 use super::rule::{RuleFlags, of_document};
-use crate::command::trade::shown::text;
+use crate::command::trade::shown::{self, text};
 use crate::command::trade::{Whose, grid_id};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -79,7 +79,7 @@ impl Submit {
             }
         })?;
         if self.format == Format::Json {
-            return Ok(output::json(&answer)?);
+            return shown::json(&answer);
         }
         let mut out = output::stdout();
         writeln!(out, "grid {}: running", text(&answer, "order_id"))?;

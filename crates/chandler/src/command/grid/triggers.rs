@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::command::trade::shown::{self, amount, rows, side_of, text, zoned};
 use crate::command::trade::{Whose, grid_id};
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ impl History {
         let id = self.id.as_deref().map(grid_id).transpose()?;
         let document = self.whose.source(surroundings)?.grid_triggers(id)?;
         if self.format == Format::Json {
-            return Ok(output::json(&document)?);
+            return shown::json(&document);
         }
         let columns = [
             Column::Right("order"),

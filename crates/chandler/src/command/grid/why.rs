@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::Value;
 
-use crate::command::trade::shown::{named_clock, rows, text};
+use crate::command::trade::shown::{self, named_clock, rows, text};
 use crate::command::trade::{Whose, grid_id};
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -26,7 +26,7 @@ impl Arguments {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         let story = self.whose.source(surroundings)?.grid_story(grid_id(&self.id)?)?;
         if self.format == Format::Json {
-            return Ok(output::json(&story)?);
+            return shown::json(&story);
         }
         let symbol = text(&story, "symbol");
         let mut out = output::stdout();

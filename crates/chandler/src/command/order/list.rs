@@ -70,7 +70,7 @@ impl List {
         };
         let document = source.orders(&question)?;
         if self.format == Format::Json {
-            return Ok(output::json(&document)?);
+            return shown::json(&document);
         }
         let columns = [
             Column::Right("order"),
@@ -132,7 +132,7 @@ impl Show {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         let order = self.whose.source(surroundings)?.order(order_id(&self.id)?)?;
         if self.format == Format::Json {
-            return Ok(output::json(&order)?);
+            return shown::json(&order);
         }
         let mut out = output::stdout();
         print(&mut out, &order)?;

@@ -13,7 +13,7 @@ use crate::remote::field;
 /// What would become of an order, and what it would cost.
 pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(preview)?);
+        return shown::json(preview);
     }
     let of = |name: &str| text(preview, name);
     let mut out = output::stdout();

@@ -229,7 +229,7 @@ fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), 
         if let Some(fields) = answer.as_object_mut().filter(|_| !notes.is_empty()) {
             fields.insert("notes".to_owned(), notes.into());
         }
-        return Ok(output::json(&answer)?);
+        return shown::json(&answer);
     }
     let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();

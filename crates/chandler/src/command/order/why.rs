@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::command::trade::shown::{rows, text};
+use crate::command::trade::shown::{self, rows, text};
 use crate::command::trade::{Whose, order_id};
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -24,7 +24,7 @@ impl Arguments {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         let story = self.whose.source(surroundings)?.story(order_id(&self.id)?)?;
         if self.format == Format::Json {
-            return Ok(output::json(&story)?);
+            return shown::json(&story);
         }
         let mut out = output::stdout();
         writeln!(out, "order {}", text(&story, "order_id"))?;

@@ -15,14 +15,13 @@ use store::{Reader, Store};
 use trading::{Command, Submit, SubmitGrid, Terms};
 
 use super::words::in_flags;
-use crate::clock::Clock;
+use crate::clock::{Clock, IsServed, NoticePath};
 use crate::command::account::named;
 use crate::command::serve::open_accounts;
 use crate::failure::{Failure, usage};
-use crate::output;
 use crate::surroundings::Surroundings;
 
-/// By the machine's clock, an account that was last at work longer ago than this may well be one of a replayed past.
+/// By the machine's clock, an account that was last at work longer ago than this may be one of a replayed past.
 const LONG_AGO_S: i64 = 40 * 86_400;
 /// Whoever is at this command line, in the audit.
 const OPERATOR: &str = "operator";
@@ -34,6 +33,19 @@ pub(crate) struct Books {
     reader: Reader,
     moment: Moment,
     clock: Clock,
+    source: ClockSource,
+    notice: Option<NoticePath>,
+}
+
+/// Who says what time it is for the accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClockSource {
+    /// The command line.
+    Named,
+    /// A server that serves this store.
+    Server,
+    /// The machine's clock, by default. `was_set` if the accounts were last changed by another one.
+    Default { was_set: bool },
 }
 
 impl Books {
@@ -46,8 +58,17 @@ impl Books {
         // Nobody listens here: a server that has listeners sees the journal.
         let paper =
             Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(NoListener)).patient();
-        let moment = Moment { as_of: surroundings.as_of(), machine };
-        Ok(Books { access, paper, store, reader, moment, clock: surroundings.clock })
+        let notice = surroundings.clock_notice().ok();
+        let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
+            _ if surroundings.is_clock_named => (surroundings.clock, ClockSource::Named),
+            Some((noted, IsServed::Yes)) => (noted.clock(), ClockSource::Server),
+            noted => {
+                let was_set = noted.is_some_and(|(noted, _)| !matches!(noted.clock(), Clock::Machine));
+                (Clock::Machine, ClockSource::Default { was_set })
+            }
+        };
+        let moment = Moment { as_of: clock.as_of(), machine };
+        Ok(Books { access, paper, store, reader, moment, clock, source, notice })
     }
 
     /// The account of a name, or the only one there is. That of the user of this machine, which was made for the pages, counts only where
@@ -144,6 +165,7 @@ impl Books {
     /// Goes on at another instant of the market.
     pub(crate) fn go_to(&mut self, at: Timestamp) {
         self.clock = Clock::Fixed(at);
+        self.source = ClockSource::Named;
         self.moment.as_of = self.clock.as_of();
     }
 
@@ -174,20 +196,33 @@ impl Books {
         name: Option<&str>,
         audit: Option<Audit>,
     ) -> Result<Done, Failure> {
-        let before = self.paper.standing(account.id).map_err(told)?.horizon;
+        self.check_time(account)?;
         let done = self.paper.commands(account.id, commands, name, audit, (&mut self.reader, self.moment));
         let done = done.map_err(told)?;
-        let now = self.moment.as_of.now();
-        if let (Clock::Machine, Some(before)) = (self.clock, before)
-            && now.0.saturating_sub(before.0) > LONG_AGO_S
-        {
-            output::tell(format_args!(
-                "note: account {:?} was at {before} and is at {now} now, by the machine's clock; --clock sets another, and \
-                 `chandler account rewind {} {before}` goes back",
-                account.name, account.id.0
-            ));
+        if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
+            // A folder that cannot be written has no server of this user in it.
+            notice.leave(&self.clock).ok();
         }
         Ok(done)
+    }
+
+    /// Refuses to move an account to the machine's time where it may follow another clock. Nothing is refused if the clock was named, or
+    /// is that of a running server.
+    fn check_time(&self, account: &Account) -> Result<(), Failure> {
+        let ClockSource::Default { was_set } = self.source else { return Ok(()) };
+        let (horizon, now) = (self.paper.standing(account.id).map_err(told)?.horizon, self.moment.machine);
+        let why = match horizon {
+            Some(at) if at < account.created_at => "which is before it was created",
+            Some(at) if now.0.saturating_sub(at.0) > LONG_AGO_S => "which is long ago",
+            _ if was_set => "and this store was last used with a clock that was set",
+            _ => return Ok(()),
+        };
+        let (name, stays) = (&account.name, horizon.map(|at| format!("--clock {at}")));
+        let at = horizon.map_or_else(|| "has no time yet".to_owned(), |at| format!("is at {at}"));
+        Err(usage(format!(
+            "account {name:?} {at}, {why}: add {} for the market's time, or --clock now to go on at {now}, by the machine's clock",
+            stays.as_deref().unwrap_or("--clock INSTANT")
+        )))
     }
 
     /// What securities are called. A name is for reading: one that cannot be read is none.

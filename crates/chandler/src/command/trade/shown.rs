@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use market::{Market, OptionRight, OptionTerms, Symbol, Timestamp, Zone};
+use market::{Market, OptionRight, OptionTerms, Symbol, Timestamp, Zone, parse_date};
 use serde_json::Value;
 use trading::plain_price;
 
@@ -17,6 +17,56 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
         Value::String(text) => output::printable(text),
         other => output::printable(&other.to_string()),
     }
+}
+
+/// Prints a document of the HTTP API as JSON. The API has times as Unix seconds and dates as digits, because SDKs expect that; the command
+/// line has RFC 3339.
+pub(crate) fn json(document: &Value) -> Result<(), Failure> {
+    let mut document = document.clone();
+    write_times(&mut document);
+    Ok(output::json(&document)?)
+}
+
+fn write_times(document: &mut Value) {
+    match document {
+        Value::Array(rows) => rows.iter_mut().for_each(write_times),
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                match value {
+                    Value::Array(_) | Value::Object(_) => write_times(value),
+                    _ if is_time(name) => *value = rfc3339(value),
+                    _ if name == "dt" => *value = dashed(value),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a field of the API has a time, by its name.
+fn is_time(name: &str) -> bool {
+    matches!(name, "at" | "time") || ["_at", "_time", "_until"].iter().any(|end| name.ends_with(end))
+}
+
+/// Unix seconds, as a number or as text, in RFC 3339. A time that is not known is `null`; text that is no number is not changed.
+fn rfc3339(value: &Value) -> Value {
+    let seconds = match value {
+        Value::String(text) if text.is_empty() => Some(0),
+        Value::String(text) => text.parse().ok(),
+        other => other.as_i64(),
+    };
+    match seconds {
+        Some(0) => Value::Null,
+        Some(seconds) => Value::String(Timestamp(seconds).to_string()),
+        None => value.clone(),
+    }
+}
+
+/// `20260318`, as a number or as text, as `2026-03-18`.
+fn dashed(value: &Value) -> Value {
+    let digits = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    parse_date(&digits).map_or_else(|_| value.clone(), |date| Value::String(date.to_string()))
 }
 
 pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
@@ -184,6 +234,24 @@ mod tests {
         assert_eq!(zoned(&document, "at", "700.HK"), "2026-03-18 10:02:00 HKT");
         assert_eq!(zoned(&document, "at", "AAPL.US"), "2026-03-17 22:02:00 ET");
         assert_eq!(zoned(&document, "none", "700.HK"), "");
+    }
+
+    #[test]
+    fn times_of_the_api_are_written_as_rfc_3339() {
+        let mut document = json!({
+            "orders": [{"order_id": "1794708000", "submitted_at": "1773799320", "trigger_at": "0", "delayed_until": ""}],
+            "list": [{"dt": 20260318, "file_key": "/20260318/"}, {"dt": "20260318", "business_time": 1773799320}],
+            "steps": [{"at": "1773799320", "candle": {"time": "2026-03-18T02:02:00Z"}}], "time_in_force": "Day",
+            "trigger_times": 3, "expire_date": "2026-03-18", "expire_time": null,
+        });
+        write_times(&mut document);
+        let expected = json!({
+            "orders": [{"order_id": "1794708000", "submitted_at": "2026-03-18T02:02:00Z", "trigger_at": null, "delayed_until": null}],
+            "list": [{"dt": "2026-03-18", "file_key": "/20260318/"}, {"dt": "2026-03-18", "business_time": "2026-03-18T02:02:00Z"}],
+            "steps": [{"at": "2026-03-18T02:02:00Z", "candle": {"time": "2026-03-18T02:02:00Z"}}], "time_in_force": "Day",
+            "trigger_times": 3, "expire_date": "2026-03-18", "expire_time": null,
+        });
+        assert_eq!(document, expected);
     }
 
     #[test]

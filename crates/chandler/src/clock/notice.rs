@@ -1,0 +1,171 @@
+//! By which clock the paper accounts of a store go, noted beside the store: a command in another shell must not move an account to another
+//! time. A server holds a lock on its note, which the system releases when the process ends, however it ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use market::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Clock, machine_ms};
+
+const FILE: &str = "market-clock";
+/// A command that looks whether the note is held holds it for a moment itself.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+const NOTE_MAX: usize = 1 << 10;
+
+/// Where the note of a store is.
+#[derive(Clone, Debug)]
+pub(crate) struct NoticePath {
+    note: PathBuf,
+    lock: PathBuf,
+}
+
+impl NoticePath {
+    /// In the folder of a store; `of` distinguishes stores that share a folder.
+    pub(crate) fn new(folder: &Path, of: Option<&str>) -> NoticePath {
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let of: String = of.map(|of| format!("-{of}")).unwrap_or_default();
+        let name: String = format!("{FILE}{of}").chars().map(plain).take(200).collect();
+        NoticePath { note: folder.join(format!("{name}.json")), lock: folder.join(format!("{name}.lock")) }
+    }
+
+    /// The noted clock, and whether the server that noted it is running. `None` if there is no readable note.
+    pub(crate) fn read(&self) -> Option<(NotedClock, IsServed)> {
+        let is_served = match File::open(&self.lock).ok()?.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => IsServed::Yes,
+            _ => IsServed::No,
+        };
+        let text = std::fs::read(&self.note).ok().filter(|text| text.len() <= NOTE_MAX)?;
+        Some((serde_json::from_slice(&text).ok()?, is_served))
+    }
+
+    /// Notes the clock of a command, unless a server has noted its own.
+    pub(crate) fn leave(&self, clock: &Clock) -> io::Result<()> {
+        match self.hold(clock)? {
+            Some(held) => held.lock.unlock(),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the clock of a server, for as long as the result lives. `None` if another server has noted its own.
+    pub(crate) fn hold(&self, clock: &Clock) -> io::Result<Option<HeldNotice>> {
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&self.lock)?;
+        let mut tries = 0;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        let held = HeldNotice { lock, note: self.note.clone() };
+        held.write(clock)?;
+        Ok(Some(held))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IsServed {
+    Yes,
+    No,
+}
+
+/// The note of this process. The lock is released when the file is closed.
+#[derive(Debug)]
+pub(crate) struct HeldNotice {
+    lock: File,
+    note: PathBuf,
+}
+
+impl HeldNotice {
+    /// Replaces the note. A reader sees the old note or the new one.
+    pub(crate) fn write(&self, clock: &Clock) -> io::Result<()> {
+        let partial = self.note.with_added_extension("partial");
+        std::fs::write(&partial, serde_json::to_vec(&NotedClock::of(clock))?)?;
+        std::fs::rename(&partial, &self.note)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "clock", rename_all = "snake_case")]
+pub(crate) enum NotedClock {
+    Machine,
+    Standing {
+        at: i64,
+    },
+    /// It was at `from` when the machine's clock was at `since_ms`.
+    Running {
+        from: i64,
+        since_ms: i64,
+        thousandths: u64,
+    },
+}
+
+impl NotedClock {
+    fn of(clock: &Clock) -> NotedClock {
+        match clock {
+            Clock::Machine => NotedClock::Machine,
+            Clock::Fixed(at) => NotedClock::Standing { at: at.0 },
+            Clock::Running { thousandths, .. } => {
+                NotedClock::Running { from: clock.now().0, since_ms: machine_ms(), thousandths: *thousandths }
+            }
+        }
+    }
+
+    /// The clock at this moment.
+    pub(crate) fn clock(self) -> Clock {
+        match self {
+            NotedClock::Machine => Clock::Machine,
+            NotedClock::Standing { at } => Clock::Fixed(Timestamp(at)),
+            NotedClock::Running { from, since_ms, thousandths } => {
+                let passed = u64::try_from(machine_ms().saturating_sub(since_ms)).unwrap_or(0);
+                let passed = passed.saturating_mul(thousandths) / 1_000_000;
+                let from = from.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
+                Clock::Running { from: Timestamp(from), since: Instant::now(), thousandths }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_there_after_its_server_and_is_replaced_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = NoticePath::new(folder.path(), Some("postgres://me@host:1/x"));
+        assert_eq!(path.read(), None);
+        let standing = |at| NotedClock::Standing { at };
+        let held = path.hold(&Clock::Fixed(Timestamp(7))).unwrap().unwrap();
+        assert_eq!(path.read(), Some((standing(7), IsServed::Yes)));
+        held.write(&Clock::Fixed(Timestamp(8))).unwrap();
+        assert_eq!(path.read(), Some((standing(8), IsServed::Yes)));
+        assert!(path.hold(&Clock::Machine).unwrap().is_none(), "one server has noted its clock");
+        path.leave(&Clock::Machine).unwrap();
+        assert_eq!(path.read(), Some((standing(8), IsServed::Yes)), "a command does not overwrite it");
+        drop(held);
+        assert_eq!(path.read(), Some((standing(8), IsServed::No)));
+        path.leave(&Clock::Machine).unwrap();
+        assert_eq!(path.read(), Some((NotedClock::Machine, IsServed::No)));
+        let other = NoticePath::new(folder.path(), Some("postgres://me@host:1/y"));
+        assert_eq!(other.read(), None);
+    }
+
+    #[test]
+    fn a_running_clock_goes_on_from_its_note() {
+        // A minute ago at sixty times the speed of the machine.
+        let noted = NotedClock::Running { from: 1_000, since_ms: machine_ms() - 60_000, thousandths: 60_000 };
+        let now = noted.clock().now().0;
+        assert!((4_600..5_200).contains(&now), "{now}");
+        assert_eq!(NotedClock::of(&Clock::Fixed(Timestamp(7))).clock().now(), Timestamp(7));
+    }
+}

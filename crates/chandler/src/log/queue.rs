@@ -1,0 +1,150 @@
+//! The queue between the threads that log and the one that writes. Lines for which there is no room are dropped and counted.
+
+use std::io::{self, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes that may wait. As many again may be on their way to the reader.
+const QUEUED_MAX: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// There is something to write.
+    filled: Condvar,
+    /// Everything is written.
+    idle: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    is_started: bool,
+    is_writing: bool,
+    /// Whole lines, oldest first.
+    bytes: Vec<u8>,
+    lines: u64,
+    /// Lines for which there was no room, since the last report.
+    dropped: u64,
+}
+
+impl Queue {
+    pub(super) const fn new() -> Queue {
+        let state = State { is_started: false, is_writing: false, bytes: Vec::new(), lines: 0, dropped: 0 };
+        Queue { state: Mutex::new(state), filled: Condvar::new(), idle: Condvar::new() }
+    }
+
+    /// Takes lines from now on. Returns false if it already did.
+    pub(super) fn start(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_started, true)
+    }
+
+    /// Adds a line, or counts it if there is no room. Returns false if the queue takes no lines yet.
+    pub(super) fn push(&self, line: &[u8]) -> bool {
+        let mut state = self.lock();
+        if !state.is_started {
+            return false;
+        }
+        if state.bytes.len().saturating_add(line.len()) > QUEUED_MAX {
+            state.dropped = state.dropped.saturating_add(1);
+            server::count_lost_log_lines(1);
+        } else {
+            state.bytes.extend_from_slice(line);
+            state.lines = state.lines.saturating_add(1);
+            self.filled.notify_one();
+        }
+        true
+    }
+
+    /// Writes lines as they come, for ever.
+    pub(super) fn write_to(&self, mut out: impl Write) {
+        let mut batch = Vec::new();
+        loop {
+            let (lines, dropped) = self.next(&mut batch);
+            if out.write_all(&batch).is_err() {
+                server::count_lost_log_lines(lines);
+            }
+            // After a batch there is room again, and this line is where the dropped ones would be.
+            if dropped > 0 {
+                tracing::warn!(
+                    dropped,
+                    "log lines were dropped: the log is not read as quickly as it is written"
+                );
+            }
+            batch.clear();
+        }
+    }
+
+    /// Waits for lines and moves them into `batch`: how many there are, and how many after them were dropped.
+    fn next(&self, batch: &mut Vec<u8>) -> (u64, u64) {
+        let mut state = self.lock();
+        while state.bytes.is_empty() {
+            state.is_writing = false;
+            self.idle.notify_all();
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.is_writing = true;
+        std::mem::swap(&mut state.bytes, batch);
+        (std::mem::take(&mut state.lines), std::mem::take(&mut state.dropped))
+    }
+
+    /// Waits until everything is written, or for this long.
+    pub(super) fn flush(&self, longest: Duration) {
+        let is_busy = |state: &mut State| state.is_writing || !state.bytes.is_empty();
+        drop(self.idle.wait_timeout_while(self.lock(), longest, is_busy));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The subscriber writes each line by one call.
+impl Write for &Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.push(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_wait_in_order_and_those_beyond_the_limit_are_counted() {
+        let queue = Queue::new();
+        assert!(!queue.push(b"early\n"), "no thread writes it yet");
+        assert!(queue.start() && !queue.start());
+        let long = vec![b'x'; QUEUED_MAX - 4];
+        for line in [b"one\n".as_slice(), &long, b"two\n", b"three\n"] {
+            assert!(queue.push(line));
+        }
+        let mut batch = Vec::new();
+        assert_eq!(queue.next(&mut batch), (2, 2));
+        assert_eq!(batch, [b"one\n".as_slice(), &long].concat());
+        batch.clear();
+        queue.push(b"four\n");
+        assert_eq!((queue.next(&mut batch), batch.as_slice()), ((1, 0), b"four\n".as_slice()));
+    }
+
+    #[test]
+    fn a_writer_that_is_stuck_delays_neither_lines_nor_the_end() {
+        static QUEUE: Queue = Queue::new();
+        let (reader, writer) = io::pipe().unwrap();
+        QUEUE.start();
+        std::thread::spawn(|| QUEUE.write_to(writer));
+        for _ in 0..10_000 {
+            QUEUE.push(&[b'x'; 1_000]);
+        }
+        QUEUE.flush(Duration::from_millis(1));
+        assert!(QUEUE.lock().bytes.len() <= QUEUED_MAX);
+        // Now the pipe is read.
+        std::thread::spawn(move || io::copy(&mut &reader, &mut io::sink()));
+        QUEUE.flush(Duration::from_secs(60));
+        assert!(QUEUE.lock().bytes.is_empty());
+    }
+}

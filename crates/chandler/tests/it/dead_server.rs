@@ -1,0 +1,61 @@
+//! Commands that are pointed at a server that is not there.
+
+use crate::json_times::commands_with;
+use crate::world::{Ran, World};
+
+/// A port that nobody listens on, and that no test is given.
+const DEAD: &str = "http://127.0.0.1:1";
+
+/// What a command needs besides `--server`.
+const ARGUMENTS: [(&str, &str); 24] = [
+    ("kline", "700.HK"),
+    ("order buy", "700.HK 100 --limit 306"),
+    ("order sell", "700.HK 100 --limit 306"),
+    ("order replace", "1000000001 --quantity 100 --limit 306"),
+    ("order cancel", "1000000001"),
+    ("order show", "1000000001"),
+    ("order why", "1000000001"),
+    ("grid info", "700.HK"),
+    ("grid submit", "700.HK --base 305 --lower 300 --upper 310 --spread 0.4 --quantity 100"),
+    ("grid replace", "1900000001 --spread 0.6"),
+    ("grid cancel", "1900000001"),
+    ("grid suspend", "1900000001"),
+    ("grid restart", "1900000001"),
+    ("grid show", "1900000001"),
+    ("grid why", "1900000001"),
+    ("watchlist create", "mine 700.HK"),
+    ("watchlist add", "mine 700.HK"),
+    ("watchlist remove", "mine 700.HK"),
+    ("watchlist replace", "mine 700.HK"),
+    ("watchlist rename", "mine other"),
+    ("watchlist delete", "mine"),
+    ("watchlist pin", "700.HK"),
+    ("clock", ""),
+    ("login", "--no-browser"),
+];
+/// Commands that do not need the server: a report, and the end of a login that does not exist.
+const WORKS: [&str; 2] = ["doctor", "logout"];
+
+#[test]
+fn every_command_says_that_nothing_answers_there() {
+    let world = World::new();
+    for name in commands_with(&world, "--server").iter().filter(|name| !WORKS.contains(&name.as_str())) {
+        let more = ARGUMENTS.iter().find(|(command, _)| command == name).map_or("", |(_, more)| more);
+        let words: Vec<&str> =
+            name.split(' ').chain(more.split_whitespace()).chain(["--server", DEAD]).collect();
+        for token in [Some("ap_x"), None] {
+            let mut command = world.command(&words);
+            command.env_remove("CHANDLER_STORE").env("HOME", world.path("home"));
+            if let Some(token) = token {
+                command.env("CHANDLER_TOKEN", token);
+            }
+            let ran = Ran::of(command.output().unwrap());
+            let said = [ran.stdout, ran.stderr].concat();
+            assert!(ran.code == Some(1) || name == "auth status", "{name}: {:?} {said}", ran.code);
+            assert!(
+                said.contains("cannot reach http://127.0.0.1:1: nothing answers there"),
+                "{name}: {said}"
+            );
+        }
+    }
+}

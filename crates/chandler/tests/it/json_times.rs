@@ -1,0 +1,345 @@
+//! Times in the JSON of every command are RFC 3339, from a store and from a server. The commands are those of the manual, which is made
+//! from the arguments: a new command fails here until it has a line below.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Deserializer, Value};
+use store::{Accounts, NewTopic, StoreError};
+
+use crate::remote::Server;
+use crate::world::{Ran, World};
+
+const SECURITIES: &str =
+    "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
+/// One row is refused, so that something is in quarantine.
+const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
+    700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
+    700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n\
+    700.HK,2026-03-18 10:02,305.6,305.6,304.8,305,50000\n\
+    700.HK,2026-03-18 10:03,305,305.4,304.8,305.2,2000\n\
+    700.HK,2026-03-18 12:30,305,305.4,304.8,305.2,2000\n";
+
+const JSON: [&str; 2] = ["--format", "json"];
+/// The instant of a command: before the market has moved, when orders are filled, and on the next day.
+const BEFORE: &str = "2026-03-18T10:00:15+08:00";
+const LATER: &str = "2026-03-18T10:04:30+08:00";
+const NEXT: &str = "2026-03-19T10:00:00+08:00";
+
+/// What is asked of the store, in this order.
+const HERE: &[(&str, &[&str])] = &[
+    (
+        BEFORE,
+        &[
+            "account create ann --cash HKD=500000 --unlimited",
+            "account create op --role operator",
+            "account create old",
+            "account rates USD 7.8 --day 2026-03-01",
+            "account rates --list",
+            "account position ann 700.HK 500 300",
+            "account deposit ann 1000 HKD",
+            "account withdraw ann 10 HKD",
+            "account exchange ann 100 HKD USD",
+            "account adjust ann 5 HKD",
+            "account set ann --participation 0.1",
+            "account grant ann US_OVERNIGHT --until 2027-01-01",
+            "account withdraw ann US_OVERNIGHT",
+            "account levels",
+            "account levels set 1 --quota 120",
+            "account reported-assets ann 80000 HKD",
+            "account reported-orders ann 3",
+            "account password ann --remove",
+            "order buy 700.HK 200 --limit 306 --dry-run --account ann",
+            "order buy 700.HK 200 --limit 306 --account ann",
+            "order buy 700.HK 100 --limit 290 --tif gtc --account ann",
+            "order sell 700.HK 100 --limit 320 --account ann",
+            "order replace 1000000002 --quantity 200 --limit 292 --account ann",
+            "order cancel 1000000003 --account ann",
+            "grid agree --account ann",
+            "grid info 700.HK --account ann",
+            "grid submit 700.HK --base 305.2 --lower 300 --upper 310 --spread 0.4 --quantity 100 --min-position 100 --max-position 1000 --account ann --dry-run",
+            "grid submit 700.HK --base 305.2 --lower 300 --upper 310 --spread 0.4 --quantity 100 --min-position 100 --max-position 1000 --account ann",
+            "grid suspend 1900000001 --account ann",
+            "grid restart 1900000001 --account ann",
+            "grid replace 1900000001 --spread 0.6 --account ann",
+            "grid cancel 1900000001 --account ann",
+            "grid submit 700.HK --base 305.2 --lower 300 --upper 310 --spread 0.4 --quantity 100 --min-position 100 --max-position 1000 --account ann",
+            "watchlist create mine 700.HK --account ann",
+            "watchlist add mine 9001.HK --account ann",
+            "watchlist pin 700.HK --account ann",
+            "watchlist remove mine 9001.HK --account ann",
+            "watchlist replace mine 700.HK --account ann",
+            "watchlist rename mine other --account ann",
+            "watchlist list --account ann",
+        ],
+    ),
+    (
+        LATER,
+        &[
+            "order list --account ann",
+            "order list --history --account ann",
+            "order show 1000000001 --account ann",
+            "order why 1000000001 --account ann",
+            "executions --account ann",
+            "cashflow --account ann",
+            "assets --account ann",
+            "positions --account ann",
+            "grid list --account ann",
+            "grid show 1900000002 --account ann",
+            "grid history 1900000002 --account ann",
+            "grid why 1900000002 --account ann",
+            "account list",
+            "account show ann",
+            "quota ann",
+            "quota",
+            "audit",
+            "topic list",
+            "topic hide 1",
+            "topic restore 1",
+        ],
+    ),
+    (
+        NEXT,
+        &[
+            "statement list --account ann",
+            "statement show --account ann",
+            "order list --history --account ann",
+            "executions --history --account ann",
+            "watchlist delete other --account ann",
+            "account fork ann twin",
+            "account rewind ann 2026-03-18T02:02:00Z",
+            "account reset ann",
+            "account revoke old",
+            "import minutes.csv",
+            "imports",
+            "quarantine",
+            "list",
+            "kline 700.HK --period 1m",
+            "coverage 700.HK",
+            "inspect 700.HK",
+            "check",
+            "calendar",
+            "config show",
+            "config check good.toml",
+            "doctor --listen 127.0.0.1:0 --tcp 127.0.0.1:0",
+            "sdk-env --account ann",
+            "backup saved",
+            "restore saved --check",
+            "remove 700.HK --yes",
+        ],
+    ),
+];
+
+/// What is asked of a server, at which the first part of the above has happened.
+const THERE: &[&str] = &[
+    "order buy 700.HK 100 --limit 290",
+    "order list",
+    "order show 1000000001",
+    "order why 1000000001",
+    "order replace ORDER --quantity 100 --limit 291",
+    "order cancel ORDER",
+    "order sell 700.HK 100 --limit 320 --dry-run",
+    "executions",
+    "cashflow",
+    "assets",
+    "positions",
+    "grid agree",
+    "grid info 700.HK",
+    "grid list",
+    "grid show 1900000002",
+    "grid history 1900000002",
+    "grid why 1900000002",
+    "grid suspend 1900000002",
+    "grid restart 1900000002",
+    "grid cancel 1900000002",
+    "statement list",
+    "watchlist list",
+    "watchlist create more 700.HK",
+    "watchlist add more 700.HK",
+    "watchlist remove more 700.HK",
+    "watchlist replace more 700.HK",
+    "watchlist rename more less",
+    "watchlist pin 700.HK",
+    "watchlist delete less",
+    "kline 700.HK --period 1m",
+    "list",
+    "quota",
+    "connections",
+    "auth status",
+    "logout",
+    "doctor --listen 127.0.0.1:0 --tcp 127.0.0.1:0",
+];
+/// The same for an operator.
+const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
+
+/// Commands that are not run here from a store, or at a server, and why.
+const NOT_HERE: [(&str, &str); 8] = [
+    ("export", "its --format is that of the candles"),
+    ("open", "serves until it is stopped; tests/it/open.rs"),
+    ("demo", "makes a whole market; tests/it/demo.rs"),
+    ("move", "needs PostgreSQL; tests/it/postgres.rs"),
+    ("login", "needs somebody who approves; tests/it/login.rs"),
+    ("statement download", "prints nothing on standard output"),
+    ("account device approve", "needs the code of a login; tests/it/people.rs"),
+    ("account device deny", "needs the code of a login; tests/it/people.rs"),
+];
+const SERVER_ALONE: [&str; 4] = ["auth status", "clock", "connections", "logout"];
+const NOT_THERE: [(&str, &str); 5] = [
+    ("login", "needs somebody who approves; tests/it/login.rs"),
+    ("statement download", "prints nothing on standard output"),
+    ("statement show", "there is no statement on the first day"),
+    ("grid submit", "the rule is that of the store"),
+    ("grid replace", "the rule is that of the store"),
+];
+
+/// The commands of the manual that have a flag.
+pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
+    world.ok(&["man", "--dir", "manual"]);
+    let flag = format!(r"\fB{}\fR", flag.replace('-', r"\-"));
+    let mut found = BTreeSet::new();
+    for page in std::fs::read_dir(world.path("manual")).unwrap() {
+        let page = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap();
+        let name = synopsis.strip_prefix(r"\fBchandler").unwrap().split(r"\fR").next().unwrap();
+        if page.contains(&flag) {
+            found.insert(name.trim().replace('\\', ""));
+        }
+    }
+    assert!(found.len() > 20, "{found:?}");
+    found
+}
+
+/// Finds every field that has a time in another form.
+fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
+    match value {
+        Value::Array(rows) => rows.iter().for_each(|row| check(row, &format!("{path}[]"), wrong)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            let path = format!("{path}.{name}");
+            // A number that stands beside the same time in RFC 3339; and the row at which an import goes on.
+            let beside = name.strip_suffix("_unix").or((name == "timestamp").then_some("time"));
+            if beside.is_some_and(|beside| fields.contains_key(beside)) || name == "resumed_at" {
+                return;
+            }
+            check(value, &path, wrong);
+            let is_time = ["at", "time", "now", "since"].contains(&name.as_str())
+                || ["_at", "_time", "_until"].iter().any(|end| name.ends_with(end));
+            let is_good = match value {
+                Value::Null | Value::Array(_) | Value::Object(_) => true,
+                Value::String(text) => {
+                    text.parse::<jiff::Timestamp>().is_ok()
+                        || text.parse::<jiff::civil::Date>().is_ok_and(|_| text.len() == 10)
+                }
+                _ => false,
+            };
+            if is_time && !is_good {
+                wrong.push(format!("{path}: {value}"));
+            }
+        }),
+        Value::String(text) => looks_like_a_time(text.parse().ok(), path, wrong),
+        Value::Number(number) => looks_like_a_time(number.as_i64(), path, wrong),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Unix seconds or milliseconds of the years that these tests live in, or a date as digits. No id and no amount here is in that range.
+fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
+    const SECONDS: std::ops::Range<i64> = 1_760_000_000..1_830_000_000;
+    if number.is_some_and(|number| {
+        SECONDS.contains(&number)
+            || SECONDS.contains(&(number / 1_000))
+            || (20_260_101..20_261_232).contains(&number)
+    }) {
+        wrong.push(format!("{path}: {number:?}"));
+    }
+}
+
+/// Checks what a command printed. Returns it.
+fn checked(line: &str, ran: &Ran, wrong: &mut Vec<String>) -> Value {
+    // `doctor` finds something on most machines.
+    let is_ok = ran.code == Some(0) || line.starts_with("doctor");
+    assert!(is_ok, "{line}: {:?} {}{}", ran.code, ran.stdout, ran.stderr);
+    let documents: Vec<Value> =
+        Deserializer::from_str(&ran.stdout).into_iter().collect::<Result<_, _>>().unwrap_or_else(|error| {
+            panic!("{line}: {error} in {}", ran.stdout);
+        });
+    assert!(!documents.is_empty(), "{line} prints nothing");
+    documents.iter().for_each(|document| check(document, line, wrong));
+    documents[0].clone()
+}
+
+/// The command of a line: its words that are no arguments.
+fn is_of(line: &str, command: &str) -> bool {
+    line == command || line.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '))
+}
+
+fn all_are_run<'a>(
+    commands: impl Iterator<Item = &'a String>,
+    lines: &[&str],
+    excused: &dyn Fn(&str) -> bool,
+) {
+    for command in commands {
+        assert!(
+            excused(command) || lines.iter().any(|line| is_of(line, command)),
+            "`chandler {command}` has no line in this test"
+        );
+    }
+}
+
+#[test]
+fn times_in_json_are_rfc_3339() {
+    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
+    world.write("good.toml", "[server]\ncache_mb = 10\n");
+    let lines: Vec<&str> = HERE.iter().flat_map(|(_, lines)| lines.iter().copied()).collect();
+    let excused =
+        |command: &str| SERVER_ALONE.contains(&command) || NOT_HERE.iter().any(|(name, _)| *name == command);
+    all_are_run(commands_with(&world, "--format").iter(), &lines, &excused);
+    let excused = |command: &str| NOT_THERE.iter().any(|(name, _)| *name == command);
+    let there = [THERE, THERE_OPERATOR].concat();
+    all_are_run(commands_with(&world, "--server").iter(), &there, &excused);
+
+    let (mut wrong, mut tokens) = (Vec::new(), Vec::new());
+    for (clock, lines) in HERE {
+        for line in *lines {
+            let words: Vec<&str> = line.split(' ').chain(JSON).collect();
+            let mut command = world.command(&words);
+            command.env("CHANDLER_CLOCK", clock).env("HOME", world.path("home"));
+            let told = checked(line, &Ran::of(command.output().unwrap()), &mut wrong);
+            tokens.extend(told["access_token"].as_str().map(str::to_owned));
+            if tokens.len() == 1 && line.starts_with("account create ann") {
+                add_topic(&world);
+            }
+        }
+        if *clock == BEFORE {
+            at_a_server(&world, &tokens, &mut wrong);
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// The second list, at a server of the same store.
+fn at_a_server(world: &World, tokens: &[String], wrong: &mut Vec<String>) {
+    let mut server = Server::of(world, &tokens[0], &["--clock", LATER]);
+    let mut order = String::new();
+    for line in THERE.iter().chain(THERE_OPERATOR) {
+        if *line == THERE_OPERATOR[0] {
+            server.token = tokens[1].clone();
+        }
+        let line = line.replace("ORDER", &order);
+        let told =
+            checked(&line, &server.run(world, &line.split(' ').chain(JSON).collect::<Vec<_>>()), wrong);
+        if line.starts_with("order buy") {
+            order = told["order_id"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// Topics are written over HTTP; here, past the server.
+fn add_topic(world: &World) {
+    let at = market::Timestamp(1_773_799_215);
+    let accounts = Accounts::open(world.path("store"), at).unwrap();
+    let author = accounts.account_named("ann").unwrap().unwrap().id;
+    let tickers = ["700.HK".parse().unwrap()];
+    let (title, description, body) = ("Lot sizes", "Of lots", "Of lots\nand more");
+    let new =
+        NewTopic { author, kind: "article", title, description, body, tickers: &tickers, hashtags: &[], at };
+    accounts.add_topic(&new, |_| Ok::<_, StoreError>(())).unwrap();
+}
