@@ -28,8 +28,8 @@ use crate::standing::Standings;
 use crate::token::{hash_token, new_token};
 use crate::upkeep::Upkeep;
 use crate::{
-    AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, RateLimiter, Region, Right, Rights,
-    Role, Secret, Terms, TermsChange, Validity,
+    AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, RateLimiter, Region,
+    Right, Rights, Role, Secret, Terms, TermsChange, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -58,6 +58,7 @@ pub struct Access {
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
     pub(crate) pkce: PkceRule,
+    pub(crate) levels_from: LevelsFrom,
     pub(crate) paid: PaidSecurities,
     pub(crate) standings: Standings,
     pub(crate) otps: Otps,
@@ -169,6 +170,7 @@ impl Access {
             calls: Calls::default(),
             replays: Replays::default(),
             pkce: PkceRule::default(),
+            levels_from: LevelsFrom::default(),
             paid: PaidSecurities::default(),
             standings: Standings::new(
                 Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
@@ -205,6 +207,13 @@ impl Access {
     #[must_use]
     pub fn with_pkce(mut self, rule: PkceRule) -> Access {
         self.pkce = rule;
+        self
+    }
+
+    /// Which numbers levels are judged by.
+    #[must_use]
+    pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
+        self.levels_from = from;
         self
     }
 

@@ -276,7 +276,7 @@ impl Core {
 
     /// Tallies a paper account whose level is asked for, unless that has been done today. It may read all of a journal.
     pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
-        if !self.paper_levels.count {
+        if !self.access.counts_paper() {
             return Ok(());
         }
         let moment = self.paper_moment();
