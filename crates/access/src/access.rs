@@ -25,7 +25,7 @@ use crate::rights;
 use crate::shared_rates::SharedRates;
 use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
-use crate::token::{hash_token, new_token};
+use crate::token::{Claims, hash_token};
 use crate::upkeep::Upkeep;
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, RateLimiter, Region,
@@ -224,8 +224,15 @@ impl Access {
             new.token_expires_at.unwrap_or(Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S)));
         let app_key = hex(&random::<16>()?);
         let app_secret = Secret::new(hex(Zeroizing::new(random::<32>()?).as_slice()));
-        let access_token = new_token(new.region)?;
         let account_id = self.accounts.take_id()?;
+        let claims = Claims {
+            region: new.region,
+            account: account_id,
+            app_key: Some(&app_key),
+            issued_at: now,
+            expires_at: token_expires_at,
+        };
+        let access_token = claims.access_token()?;
         let credential = Credential {
             app_secret: self.keys.seal(&app_secret, account_id, &app_key)?,
             app_key: app_key.clone(),
