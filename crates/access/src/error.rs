@@ -108,7 +108,7 @@ pub enum Denial {
     ScopeMissing,
     /// A valid password or session, but all connections of the account are taken. Nothing is used up by this.
     #[error(
-        "{} of {} connections of this account are open: close one and try again",
+        "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit
     )]
     ConnectionsTaken(Seats),
