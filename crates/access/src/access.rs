@@ -19,7 +19,7 @@ use crate::oauth::{self, Family};
 use crate::otp::Otps;
 use crate::quota::PaidSecurities;
 use crate::random::{hex, random};
-use crate::reach::Reach;
+use crate::reach::{Reach, briefly};
 use crate::replay::Replays;
 use crate::rights;
 use crate::shared_rates::SharedRates;
@@ -438,16 +438,17 @@ impl Access {
         self.current_version().map(drop)
     }
 
-    /// Checks that the accounts can be read from the disk, without using the cache.
+    /// Checks that the accounts can be read from the disk, without using the cache. A database that does not answer within a second is noted as unreachable:
+    /// a health check does not wait long.
     pub fn probe(&self) -> Result<(), AccessError> {
-        Ok(self.accounts.probe()?)
+        self.asked(briefly(|| self.accounts.probe()))
     }
 
     /// The version of the database now, as far as it can be asked. What was learnt at another one is not taken any more.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
         // Asked without the lock: the answer may take seconds, and everybody else needs the cache.
         let found = match self.goes_on_alone()? {
-            false => match self.asked(self.accounts.version()) {
+            false => match self.asked(briefly(|| self.accounts.version())) {
                 // Found just now.
                 Err(_) if self.goes_on_alone()? => None,
                 version => Some(version?),

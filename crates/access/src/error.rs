@@ -76,6 +76,16 @@ impl AccessError {
         }
     }
 
+    /// Whether the database has not answered.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_away() || matches!(self, AccessError::Store(error) if error.is_unanswered())
+    }
+
+    /// Whether there is no space left for a change.
+    pub fn is_full(&self) -> bool {
+        matches!(self, AccessError::Store(error) if error.is_full())
+    }
+
     /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

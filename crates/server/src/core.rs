@@ -49,6 +49,8 @@ const ACCOUNTS: &str = "accounts";
 const DATABASE: &str = "database";
 /// What may keep requests from being answered.
 pub(crate) const OBSTACLES: [&str; 4] = [STOPPING, STORE, ACCOUNTS, DATABASE];
+/// How long a health check waits for a database on a server.
+const PROBES_WAIT: Duration = Duration::from_secs(1);
 
 /// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,16 +245,25 @@ impl Core {
                 return obstacles;
             }
         }
-        // What is in memory says nothing about the files, so both are read again.
-        if let Err(error) = self.store.probe() {
+        store::waiting_at_most(PROBES_WAIT, || self.probe(&mut obstacles));
+        obstacles
+    }
+
+    /// Reads both databases: what is in memory says nothing about the files. A database on a server that does not answer is no obstacle: requests are
+    /// answered from memory.
+    fn probe(&self, obstacles: &mut Vec<&'static str>) {
+        if let Err(error) = self.store.probe()
+            && !error.is_unanswered()
+        {
             tracing::error!(%error, "cannot look at the store");
             obstacles.push(STORE);
         }
-        if let Err(error) = self.access.probe() {
+        if let Err(error) = self.access.probe()
+            && !error.is_unanswered()
+        {
             tracing::error!(%error, "cannot look at the accounts");
             obstacles.push(ACCOUNTS);
         }
-        obstacles
     }
 
     /// Whether the service answers, and less than usual: its database is away.
