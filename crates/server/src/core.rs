@@ -27,7 +27,7 @@ use crate::glance::Glance;
 use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::market_clock::MarketClock;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::trade::TradeListeners;
@@ -47,10 +47,14 @@ const STORE: &str = "store";
 const ACCOUNTS: &str = "accounts";
 /// The database is away for longer than this server goes on without it.
 const DATABASE: &str = "database";
-/// What may keep requests from being answered.
-pub(crate) const OBSTACLES: [&str; 4] = [STOPPING, STORE, ACCOUNTS, DATABASE];
+/// Nothing can be written: what is stored is answered all the same.
+pub(crate) const DISK: &str = "disk";
+/// What may keep requests from being answered, or changes from being made.
+pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
 /// How long a health check waits for a database on a server.
 const PROBES_WAIT: Duration = Duration::from_secs(1);
+/// With less space than this on its disk a store cannot be changed: the log of SQLite has to grow first.
+const FREE_BYTES_MIN: u64 = 1 << 20;
 
 /// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +268,12 @@ impl Core {
             tracing::error!(%error, "cannot look at the accounts");
             obstacles.push(ACCOUNTS);
         }
+    }
+
+    /// Whether the disk of the store, where that is a directory, has no room for a change.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        let disk = self.store.dir().and_then(metrics::disk);
+        disk.is_some_and(|disk| disk.free_bytes < FREE_BYTES_MIN)
     }
 
     /// Whether the service answers, and less than usual: its database is away.

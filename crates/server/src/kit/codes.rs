@@ -21,7 +21,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 30] = [
+pub(crate) const CODES: [(u16, u64, &str); 31] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (
@@ -88,6 +88,7 @@ pub(crate) const CODES: [(u16, u64, &str); 30] = [
         code::SERVER,
         "the database is away: what this server knows is still answered, and nothing new is charged or changed; wait as retry-after says",
     ),
+    (507, code::SERVER, "the disk of the database is full: nothing was changed or charged"),
     (507, 507, "the disk of the store is full"),
 ];
 

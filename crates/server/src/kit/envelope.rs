@@ -232,10 +232,13 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            error => {
-                tracing::error!(%error, "cannot ask a paper account");
-                Problem::internal()
-            }
+            error => match error.store().filter(|error| error.is_away() || error.is_full()) {
+                Some(error) => Refusal::of_store(error, "cannot ask a paper account").into(),
+                None => {
+                    tracing::error!(%error, "cannot ask a paper account");
+                    Problem::internal()
+                }
+            },
         }
     }
 
@@ -287,7 +290,7 @@ impl Problem {
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
-        if error.is_away() {
+        if error.is_away() || error.is_full() {
             return Refusal::of_access(&error).into();
         }
         tracing::error!(%error, "cannot check an account");
@@ -446,6 +449,9 @@ pub(crate) fn seconds_up(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use store::StoreError;
+    use wire::Status;
+
     use super::*;
 
     #[test]
@@ -466,6 +472,31 @@ mod tests {
         ] {
             let problem = Problem::from(denial);
             assert_eq!((problem.status, problem.code), numbers, "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_database_cannot_do_is_told_by_its_reason_through_every_service() {
+        let place = || store::Place::from(std::path::Path::new("accounts.db"));
+        let full = || StoreError::Full { what: "commit", place: place(), source: "no space left".into() };
+        let away = || StoreError::Away { what: "commit", place: place(), source: "no answer".into() };
+        let other =
+            || StoreError::Disk { what: "commit", place: place(), source: "input/output error".into() };
+        let cases: [(&dyn Fn() -> StoreError, _, &str, _); 3] = [
+            (&full, (507, 301_602), "the disk of the database is full", (Status::ServerError, 301_602)),
+            (&away, (503, 301_602), "the database is away", (Status::ServerError, 301_602)),
+            (&other, (500, 500_000), "internal error", (Status::ServerError, 301_602)),
+        ];
+        for (error, on_http, text, on_wire) in cases {
+            for problem in [
+                Problem::from_paper(PaperError::Store(error())),
+                Problem::from_paper(PaperError::Commit(std::sync::Arc::new(error()))),
+                Problem::from_access(AccessError::from(error())),
+            ] {
+                assert_eq!((problem.status, problem.code), on_http, "{problem:?}");
+                assert!(problem.text.starts_with(text), "{problem:?}");
+            }
+            assert_eq!(Refusal::of_store(&error(), "test").on_wire(), on_wire);
         }
     }
 }
