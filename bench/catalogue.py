@@ -73,7 +73,7 @@ WHOLE = {
         "accounts/oauth_sql.rs": "FORGET_TOKENS",
         "accounts/journal_sql.rs": "FORGET_REQUESTS",
     },
-    "a job, once, where `levels_from_paper` was switched off": {"accounts/tallies_sql.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
+    "a job, once, where `levels_from` is `reported`": {"accounts/tallies_sql.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
 }
 
 

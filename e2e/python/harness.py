@@ -235,9 +235,9 @@ class Server:
         """An account that nothing is refused to."""
         return self.account(name, "--overnight", "--rate", "unlimited", "--quota", "1000", "--connections", "100")
 
-    def request(self, method, path, account, body=None, address=None):
+    def request(self, method, path, account, body=None, address=None, patience_s=PATIENCE_S):
         """One plain HTTP request with the token as bearer: status and envelope, which must be as it is described."""
-        connection = http.client.HTTPConnection(address or self.address, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(address or self.address, timeout=patience_s)
         headers = {"authorization": f"Bearer {account['access_token']}", "content-type": "application/json"}
         connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
         answer = connection.getresponse()

@@ -202,6 +202,25 @@ class Cut(unittest.TestCase):
         self.assertEqual((used, sorted(charged)), (6, sorted(held + fresh)))
         self.assertEqual(len([row for row in nodes.audit(self.store, "quota.spent") if row["account"] == account["name"]]), 6)
 
+    def test_a_silent_database_makes_nobody_wait(self):
+        trader = self.whole.account("known", "--quota", "10", "--cash", "HKD=900000")
+        question = {"symbol": nodes.SECURITIES[0], "period": nodes.DAY, "query_type": 1, "offset_request": {"count": 1}}
+        # The server waits a second for the database where it has an answer of its own.
+        known = lambda: self.cut.request("POST", "/quote/history-candlesticks", trader, question, patience_s=4)
+        for meets_it in ("a question", "readiness"):
+            with self.subTest(meets_it=meets_it):
+                self.assertEqual(known()[0], 200)
+                self.wait_until_held(self.cut)
+                self.way.set("hold")
+                if meets_it == "readiness":
+                    self.assertEqual(self.cut.readiness(), (200, {"ready": True, "degraded": True, "reasons": []}))
+                status, envelope = known()
+                self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+                self.assertEqual(self.cut.readiness(), (200, {"ready": True, "degraded": True, "reasons": []}))
+                status, envelope = self.cut.request("GET", "/v1/trade/order/today", trader, patience_s=4)
+                self.assertEqual((status, envelope["code"]), (503, FAILURE), envelope)
+                self.wait_until_whole(self.cut)
+
     def test_strangers_and_changes_are_refused_meanwhile(self):
         known = self.whole.trader("known", "--quota", "10", "--cash", "HKD=900000")
         stranger = self.whole.trader("stranger", "--quota", "10")

@@ -19,17 +19,17 @@ use crate::oauth::{self, Family};
 use crate::otp::Otps;
 use crate::quota::PaidSecurities;
 use crate::random::{hex, random};
-use crate::reach::Reach;
+use crate::reach::{Reach, briefly};
 use crate::replay::Replays;
 use crate::rights;
 use crate::shared_rates::SharedRates;
 use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
-use crate::token::{hash_token, new_token};
+use crate::token::{Claims, hash_token};
 use crate::upkeep::Upkeep;
 use crate::{
-    AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, RateLimiter, Region, Right, Rights,
-    Role, Secret, Terms, TermsChange, Validity,
+    AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, RateLimiter, Region,
+    Right, Rights, Role, Secret, Terms, TermsChange, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -58,6 +58,7 @@ pub struct Access {
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
     pub(crate) pkce: PkceRule,
+    pub(crate) levels_from: LevelsFrom,
     pub(crate) paid: PaidSecurities,
     pub(crate) standings: Standings,
     pub(crate) otps: Otps,
@@ -169,6 +170,7 @@ impl Access {
             calls: Calls::default(),
             replays: Replays::default(),
             pkce: PkceRule::default(),
+            levels_from: LevelsFrom::default(),
             paid: PaidSecurities::default(),
             standings: Standings::new(
                 Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
@@ -208,6 +210,13 @@ impl Access {
         self
     }
 
+    /// Which numbers levels are judged by.
+    #[must_use]
+    pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
+        self.levels_from = from;
+        self
+    }
+
     pub fn create(&self, new: &NewAccount, by: &Actor, now: Timestamp) -> Result<Created, AccessError> {
         check_name(&new.name)?;
         let terms = new.terms.row()?;
@@ -215,8 +224,15 @@ impl Access {
             new.token_expires_at.unwrap_or(Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S)));
         let app_key = hex(&random::<16>()?);
         let app_secret = Secret::new(hex(Zeroizing::new(random::<32>()?).as_slice()));
-        let access_token = new_token(new.region)?;
         let account_id = self.accounts.take_id()?;
+        let claims = Claims {
+            region: new.region,
+            account: account_id,
+            app_key: Some(&app_key),
+            issued_at: now,
+            expires_at: token_expires_at,
+        };
+        let access_token = claims.access_token()?;
         let credential = Credential {
             app_secret: self.keys.seal(&app_secret, account_id, &app_key)?,
             app_key: app_key.clone(),
@@ -422,16 +438,17 @@ impl Access {
         self.current_version().map(drop)
     }
 
-    /// Checks that the accounts can be read from the disk, without using the cache.
+    /// Checks that the accounts can be read from the disk, without using the cache. A database that does not answer within a second is noted as unreachable:
+    /// a health check does not wait long.
     pub fn probe(&self) -> Result<(), AccessError> {
-        Ok(self.accounts.probe()?)
+        self.asked(briefly(|| self.accounts.probe()))
     }
 
     /// The version of the database now, as far as it can be asked. What was learnt at another one is not taken any more.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
         // Asked without the lock: the answer may take seconds, and everybody else needs the cache.
         let found = match self.goes_on_alone()? {
-            false => match self.asked(self.accounts.version()) {
+            false => match self.asked(briefly(|| self.accounts.version())) {
                 // Found just now.
                 Err(_) if self.goes_on_alone()? => None,
                 version => Some(version?),

@@ -5,6 +5,7 @@ use market::{Date, Symbol, Timestamp};
 use store::{MonthUsage, Spend};
 
 use crate::admission_cache::{Grade, Standpoint};
+use crate::reach::briefly;
 use crate::standing::UnrecordedLevel;
 use crate::{
     Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
@@ -400,7 +401,12 @@ impl Access {
         // A change of level that cannot be noted now is still noticed later: nothing is lost by it.
         if let Some(unrecorded) = unrecorded.filter(|_| !self.reach.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
-            self.record_levels(&[change], &Actor::Service, now)?;
+            match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
+                Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
+                    self.note_away(&error);
+                }
+                recorded => recorded?,
+            }
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
         if self.reach.is_away() {

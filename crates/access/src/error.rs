@@ -76,6 +76,16 @@ impl AccessError {
         }
     }
 
+    /// Whether the database has not answered.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_away() || matches!(self, AccessError::Store(error) if error.is_unanswered())
+    }
+
+    /// Whether there is no space left for a change.
+    pub fn is_full(&self) -> bool {
+        matches!(self, AccessError::Store(error) if error.is_full())
+    }
+
     /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -108,7 +118,7 @@ pub enum Denial {
     ScopeMissing,
     /// A valid password or session, but all connections of the account are taken. Nothing is used up by this.
     #[error(
-        "{} of {} connections of this account are open: close one and try again",
+        "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit
     )]
     ConnectionsTaken(Seats),

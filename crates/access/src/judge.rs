@@ -8,8 +8,8 @@ use store::{AccountId, LevelChange, RecordedLevel, ReportedHolding, TallyDays};
 
 use crate::standing::UnrecordedLevel;
 use crate::{
-    Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, Look, Month, MonthOrders, Present,
-    Reason, Standing, Step, Worth, level,
+    Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, LevelsFrom, Look, Month, MonthOrders,
+    Present, Reason, Source, Standing, Step, Worth, level,
 };
 
 /// The currency of the thresholds.
@@ -125,13 +125,14 @@ impl Access {
     /// What was complete before a trading day: its own assets and orders are not.
     fn grounds(&self, id: AccountId, day: Date) -> Result<Grounds, AccessError> {
         let (month, [month_end, yesterday]) = (Month::of(day), self.days_before(day));
-        let before = month.previous();
-        let (then, now) = (self.worth(id, month_end)?, self.worth(id, yesterday)?);
+        let (before, source) = (month.previous(), self.source(id, day)?);
+        let (then, now) = (self.worth(id, source, month_end)?, self.worth(id, source, yesterday)?);
         let assets = match (then, now) {
             (Some(then), Some(now)) => Some(if then.total > now.total { then } else { now }),
             (then, now) => then.or(now),
         };
-        let (last, this) = (self.orders(id, before, month.first())?, self.orders(id, month, day)?);
+        let last = self.orders(id, source, before, month.first())?;
+        let this = self.orders(id, source, month, day)?;
         let orders = if last.count > this.count { last } else { this };
         Ok(Grounds { assets, orders })
     }
@@ -142,23 +143,45 @@ impl Access {
         firsts.map(|first| self.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
     }
 
-    /// Orders of a month before a day: those that were reported, and those of the paper account.
-    fn orders(&self, id: AccountId, month: Month, before: Date) -> Result<MonthOrders, AccessError> {
-        let reported = self.accounts.reported_orders_between(id, month.first(), before)?;
-        let paper = self.accounts.paper_orders_between(id, month.first(), before)?;
-        Ok(MonthOrders { count: reported.saturating_add(paper), paper, month })
+    /// Whose numbers the level of a trading day follows from. A report of the day itself decides nothing yet: like any other number it
+    /// takes effect on the next trading day.
+    fn source(&self, id: AccountId, day: Date) -> Result<Source, AccessError> {
+        Ok(match self.levels_from {
+            LevelsFrom::Reported => Source::Reported,
+            LevelsFrom::Paper => Source::Paper,
+            LevelsFrom::Auto if self.accounts.has_reports_before(id, day)? => Source::Reported,
+            LevelsFrom::Auto => Source::Paper,
+        })
     }
 
-    /// The total as of a day: what was reported for the latest day with a report, and what the account had on paper on the latest day
-    /// for which that is known. A paper account is one more securities account, so they add up.
-    fn worth(&self, id: AccountId, day: Date) -> Result<Option<Worth>, AccessError> {
-        let reported = self.accounts.reported_assets_as_of(id, day)?;
-        let on_paper = self.accounts.paper_assets_as_of(id, day)?;
-        let known = |holdings: &[ReportedHolding]| holdings.first().map(|holding| holding.day);
-        let Some(day) = known(&reported).max(known(&on_paper)) else { return Ok(None) };
-        // A paper account that owes more than it has takes nothing from what was reported.
-        let paper = total(&on_paper).max(0);
-        Ok(Some(Worth { total: Hkd(total(&reported).saturating_add(paper)), paper: Hkd(paper), day }))
+    /// Orders of a month before a day.
+    fn orders(
+        &self,
+        id: AccountId,
+        source: Source,
+        month: Month,
+        before: Date,
+    ) -> Result<MonthOrders, AccessError> {
+        let count = match source {
+            Source::Reported => self.accounts.reported_orders_between(id, month.first(), before)?,
+            Source::Paper => self.accounts.paper_orders_between(id, month.first(), before)?,
+        };
+        Ok(MonthOrders { count, source, month })
+    }
+
+    /// The total of the latest day, up to a day, for which one is known. A paper account that owes more than it has is worth nothing.
+    fn worth(&self, id: AccountId, source: Source, day: Date) -> Result<Option<Worth>, AccessError> {
+        let holdings = match source {
+            Source::Reported => self.accounts.reported_assets_as_of(id, day)?,
+            Source::Paper => self.accounts.paper_assets_as_of(id, day)?,
+        };
+        let Some(day) = holdings.first().map(|holding| holding.day) else { return Ok(None) };
+        Ok(Some(Worth { total: Hkd(total(&holdings).max(0)), source, day }))
+    }
+
+    /// Whether paper accounts count for levels.
+    pub fn counts_paper(&self) -> bool {
+        self.levels_from != LevelsFrom::Reported
     }
 
     /// For which days paper accounts are to be tallied, so that levels can be judged at a time of the market, and foretold.

@@ -66,12 +66,30 @@ impl fmt::Display for Hkd {
     }
 }
 
+/// Whose numbers a level follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Those that an operator reported for the account.
+    Reported,
+    /// Those of its paper account.
+    Paper,
+}
+
+/// Behind a number: nothing for what was reported.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Reported => "",
+            Source::Paper => " of the paper account",
+        })
+    }
+}
+
 /// What an account was worth, and the day for which that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worth {
     pub total: Hkd,
-    /// How much of the total it has on paper.
-    pub paper: Hkd,
+    pub source: Source,
     pub day: Date,
 }
 
@@ -79,15 +97,14 @@ pub struct Worth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthOrders {
     pub count: u64,
-    /// How many of them are those of its paper account.
-    pub paper: u64,
+    pub source: Source,
     pub month: Month,
 }
 
 /// What a level is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// `None` if nothing was ever reported, and nothing is known of a paper account.
+    /// `None` if nothing was reported, or the paper account was not opened by then.
     pub assets: Option<Worth>,
     pub orders: MonthOrders,
 }
@@ -115,19 +132,14 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Opened => f.write_str("neither assets nor orders reach a higher level"),
-            Reason::Assets { worth: Worth { total, paper, day }, level } => {
-                write!(f, "assets {total} on {day}")?;
-                if *paper > Hkd::default() {
-                    write!(f, ", {paper} of it on paper,")?;
-                }
-                write!(f, " reach level {level}")
+            Reason::Assets { worth: Worth { total, source, day }, level } => {
+                write!(f, "assets {total}{source} on {day} reach level {level}")
             }
-            Reason::Orders { orders: MonthOrders { count, paper, month }, exceeded, level } => {
-                write!(f, "{count} completed orders in {month}")?;
-                if *paper > 0 {
-                    write!(f, ", {paper} of them on paper,")?;
-                }
-                write!(f, " are more than the {exceeded} of level {level}")
+            Reason::Orders { orders: MonthOrders { count, source, month }, exceeded, level } => {
+                write!(
+                    f,
+                    "{count} completed orders{source} in {month} are more than the {exceeded} of level {level}"
+                )
             }
             Reason::Set => f.write_str("set by the operator"),
         }

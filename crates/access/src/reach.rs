@@ -14,6 +14,14 @@ pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
 /// it has brought back what it admitted by itself.
 const SETTLES: Duration = Duration::from_secs(3);
 
+/// How long a request waits for the database where this node can answer from memory. A decision takes less than a millisecond.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Runs a query for which this node has an answer in memory: it does not wait long for a silent database.
+pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
+    store::waiting_at_most(PATIENCE, ask)
+}
+
 /// How a node stands with its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {

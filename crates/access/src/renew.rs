@@ -1,7 +1,7 @@
 use market::Timestamp;
 use store::{AuditNote, Renewal, RenewalOutcome};
 
-use crate::token::{hash_token, new_token};
+use crate::token::{Claims, hash_token};
 use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
 
 /// What a renewed token gets if its owner does not say: 90 days, which is what clients ask for.
@@ -56,7 +56,14 @@ impl Access {
         }
         let account = self.look(credential.account, Look::Fresh).map_err(Denial::from)?;
         let (_, account) = account.ok_or(Denial::TokenInvalid("the account has been revoked"))?;
-        let token = new_token(account.region).map_err(Denial::from)?;
+        let claims = Claims {
+            region: account.region,
+            account: account.id,
+            app_key: Some(&credential.app_key),
+            issued_at: now,
+            expires_at,
+        };
+        let token = claims.access_token().map_err(Denial::from)?;
         let renewal = Renewal {
             app_key,
             token_hash: hash_token(token.expose()),

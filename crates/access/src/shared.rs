@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
 
-use crate::reach::{Reach, Reached};
+use crate::reach::{Reach, Reached, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
 
 /// A decision about a rate is known to be the present for so long.
@@ -37,6 +37,11 @@ impl From<SeatRow> for SharedConnection {
             is_here,
         }
     }
+}
+
+/// Whether this node decides about a limit in memory, because the database has not answered or cannot write.
+fn is_decided_here(error: &StoreError) -> bool {
+    error.is_unanswered() || error.is_full()
 }
 
 impl Access {
@@ -84,6 +89,13 @@ impl Access {
         }
     }
 
+    /// Takes note of a decision that the database has not answered, and that was taken here instead.
+    fn note_unanswered(&self, error: &StoreError) {
+        if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
+            self.reach.lose();
+        }
+    }
+
     /// Whether this node may go on with what it knows.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
         match (self.reach.is_away(), self.reach.is_lost()) {
@@ -114,11 +126,11 @@ impl Access {
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
             return Ok(Err(wait));
         }
-        let decision = match shared.take_rate(id, &ask) {
+        let decision = match briefly(|| shared.take_rate(id, &ask)) {
             Ok(decision) => decision,
             // Whether an answer that was lost has counted is not known; it is decided anew by the share.
-            Err(error) if error.is_away() => {
-                self.reach.lose();
+            Err(error) if is_decided_here(&error) => {
+                self.note_unanswered(&error);
                 return Ok(by_share());
             }
             Err(error) => return Err(error.into()),
@@ -154,7 +166,7 @@ impl Access {
         if self.goes_on_alone()? {
             return Ok((self.reach.share(requests), Duration::ZERO));
         }
-        let times = self.asked(shared.rate_times(id))?;
+        let times = self.asked(briefly(|| shared.rate_times(id)))?;
         Ok((requests.saturating_sub(times.count(within)), times.until_more(within)))
     }
 
@@ -169,8 +181,8 @@ impl Access {
         let Some(shared) = self.accounts.shared() else { return Ok(self.calls.pass(id, per_second, uptime)) };
         let Some(each) = SECOND.checked_div(per_second) else { return Ok(Ok(())) };
         if !self.goes_on_alone()? {
-            match shared.take_call(id, each, SECOND.max(each)) {
-                Err(error) if error.is_away() => self.reach.lose(),
+            match briefly(|| shared.take_call(id, each, SECOND.max(each))) {
+                Err(error) if is_decided_here(&error) => self.note_unanswered(&error),
                 taken => return Ok(taken?),
             }
         }
@@ -190,12 +202,12 @@ impl Access {
         };
         let text = key.to_string();
         let RateLimit { requests, within } = pace.limit;
-        let taken = shared.take_pace(&PaceLimit { kind: pace.kind, key: &text, requests, within });
-        match taken {
+        let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
+        match briefly(|| shared.take_pace(&limit)) {
             Ok(taken) => taken,
             // A pace bounds work. A failure of the database is met again by the request itself.
             Err(error) => {
-                self.note_away(&error);
+                self.note_unanswered(&error);
                 pace.here.pass(key, pace.limit, 1, uptime)
             }
         }
@@ -222,11 +234,13 @@ impl Access {
 
     /// Remembers something about a client by its lineage, for whichever node it goes on with.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
-        self.shared_if_there().map_or(Ok(()), |shared| self.asked(shared.remember_client(&lineage.0, word)))
+        let Some(shared) = self.shared_if_there() else { return Ok(()) };
+        self.asked(briefly(|| shared.remember_client(&lineage.0, word)))
     }
 
     pub fn recall_client(&self, lineage: Lineage) -> Result<Option<String>, AccessError> {
-        self.shared_if_there().map_or(Ok(None), |shared| self.asked(shared.recall_client(&lineage.0)))
+        let Some(shared) = self.shared_if_there() else { return Ok(None) };
+        self.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
     /// Says that this node is there, and learns what others have done: which of its connections are to be closed, and how many nodes there are. To be
@@ -305,7 +319,11 @@ impl Access {
     ) -> Result<String, StoreError> {
         // Those that are made while it is asked are looked at once more.
         let made = shared.connections_made();
-        let incarnation = shared.incarnation()?;
+        let incarnation = match self.reach.is_away() {
+            // To find it again may take new connections.
+            true => shared.incarnation()?,
+            false => briefly(|| shared.incarnation())?,
+        };
         if settled.as_ref().is_some_and(|known| *known != incarnation) {
             self.reach.settle(uptime);
             self.shared_rates.owe_all();

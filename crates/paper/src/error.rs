@@ -51,6 +51,17 @@ pub enum PaperError {
     NotEmpty,
 }
 
+impl PaperError {
+    /// The error of the store, where that is what went wrong.
+    pub fn store(&self) -> Option<&StoreError> {
+        match self {
+            PaperError::Store(error) | PaperError::History(HistoryError::Store(error)) => Some(error),
+            PaperError::Commit(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl From<Refusal> for PaperError {
     fn from(refusal: Refusal) -> PaperError {
         PaperError::Refused(Box::new(refusal))

@@ -27,7 +27,7 @@ use crate::glance::Glance;
 use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::market_clock::MarketClock;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::trade::TradeListeners;
@@ -47,8 +47,14 @@ const STORE: &str = "store";
 const ACCOUNTS: &str = "accounts";
 /// The database is away for longer than this server goes on without it.
 const DATABASE: &str = "database";
-/// What may keep requests from being answered.
-pub(crate) const OBSTACLES: [&str; 4] = [STOPPING, STORE, ACCOUNTS, DATABASE];
+/// Nothing can be written: what is stored is answered all the same.
+pub(crate) const DISK: &str = "disk";
+/// What may keep requests from being answered, or changes from being made.
+pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
+/// How long a health check waits for a database on a server.
+const PROBES_WAIT: Duration = Duration::from_secs(1);
+/// With less space than this on its disk a store cannot be changed: the log of SQLite has to grow first.
+const FREE_BYTES_MIN: u64 = 1 << 20;
 
 /// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,16 +249,31 @@ impl Core {
                 return obstacles;
             }
         }
-        // What is in memory says nothing about the files, so both are read again.
-        if let Err(error) = self.store.probe() {
+        store::waiting_at_most(PROBES_WAIT, || self.probe(&mut obstacles));
+        obstacles
+    }
+
+    /// Reads both databases: what is in memory says nothing about the files. A database on a server that does not answer is no obstacle: requests are
+    /// answered from memory.
+    fn probe(&self, obstacles: &mut Vec<&'static str>) {
+        if let Err(error) = self.store.probe()
+            && !error.is_unanswered()
+        {
             tracing::error!(%error, "cannot look at the store");
             obstacles.push(STORE);
         }
-        if let Err(error) = self.access.probe() {
+        if let Err(error) = self.access.probe()
+            && !error.is_unanswered()
+        {
             tracing::error!(%error, "cannot look at the accounts");
             obstacles.push(ACCOUNTS);
         }
-        obstacles
+    }
+
+    /// Whether the disk of the store, where that is a directory, has no room for a change.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        let disk = self.store.dir().and_then(metrics::disk);
+        disk.is_some_and(|disk| disk.free_bytes < FREE_BYTES_MIN)
     }
 
     /// Whether the service answers, and less than usual: its database is away.
@@ -276,7 +297,7 @@ impl Core {
 
     /// Tallies a paper account whose level is asked for, unless that has been done today. It may read all of a journal.
     pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
-        if !self.paper_levels.count {
+        if !self.access.counts_paper() {
             return Ok(());
         }
         let moment = self.paper_moment();

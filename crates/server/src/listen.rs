@@ -125,7 +125,10 @@ impl Server {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        let access = access.with_pkce(settings.pkce).with_grace(settings.node.grace);
+        let access = access
+            .with_pkce(settings.pkce)
+            .with_levels_from(settings.levels_from)
+            .with_grace(settings.node.grace);
         access.follow()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
@@ -141,7 +144,6 @@ impl Server {
         core.node_name = settings.node.name.clone().unwrap_or_else(|| serves_all_at.to_string());
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
-        core.paper_levels.count = settings.levels_from_paper;
         core.intake.limit = intake::limit(settings.upload_bytes);
         let (core, links) = (Arc::new(core), Links::default());
         let mut site = Site::new(core.clone(), links.clone());

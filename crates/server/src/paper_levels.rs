@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// The setting, and what begins a tally of all accounts.
+/// What begins a tally of all accounts.
 #[derive(Debug, Default)]
 pub(crate) struct PaperLevels {
-    /// Whether paper accounts count.
-    pub(crate) count: bool,
     due: Arc<Notify>,
 }
 

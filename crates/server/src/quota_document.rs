@@ -1,6 +1,6 @@
 //! The quota of an account as a document, the same over HTTP and on the command line.
 
-use access::{Account, Quota, Reason, Right, Standing};
+use access::{Account, Quota, Reason, Right, Source, Standing};
 use market::{Market, Timestamp, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,7 +65,7 @@ struct QuotaLevel {
 struct Assets {
     /// Cut after two decimals.
     hkd: String,
-    /// How much of it the account has on paper, where that counts.
+    /// The same amount if it is that of the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_hkd: Option<String>,
     /// The day for which they are known.
@@ -75,7 +75,7 @@ struct Assets {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MonthOrders {
     count: u64,
-    /// How many of them are those of the paper account, where they count.
+    /// The same number if they are orders of the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper: Option<u64>,
     /// YYYY-MM.
@@ -90,7 +90,7 @@ enum LevelReason {
     Opened,
     Assets {
         hkd: String,
-        /// How much of it the account has on paper, where that counts.
+        /// The same amount if it is that of the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper_hkd: Option<String>,
         day: Day,
@@ -99,7 +99,7 @@ enum LevelReason {
     },
     Orders {
         count: u64,
-        /// How many of them are those of the paper account, where they count.
+        /// The same number if they are orders of the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper: Option<u64>,
         month: String,
@@ -221,11 +221,11 @@ fn because(reason: &Reason) -> LevelReason {
 }
 
 fn paper_hkd(worth: &access::Worth) -> Option<String> {
-    (worth.paper > access::Hkd::default()).then(|| worth.paper.plain())
+    (worth.source == Source::Paper).then(|| worth.total.plain())
 }
 
 fn paper_orders(orders: &access::MonthOrders) -> Option<u64> {
-    Some(orders.paper).filter(|paper| *paper > 0)
+    (orders.source == Source::Paper && orders.count > 0).then_some(orders.count)
 }
 
 /// Every package: whether it is granted, and from when until when.

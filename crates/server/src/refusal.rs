@@ -12,6 +12,10 @@ use crate::metrics::Outcome;
 /// What a client reads while the database is away.
 const AWAY: &str = "the database is away: try again later, nothing was charged";
 
+/// What a client reads when nothing can be written.
+const DISK_FULL: &str =
+    "the disk of the database is full: nothing was changed or charged, its operator has to free some space";
+
 /// Why a request gets no answer. Its text is a constant of ours, or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -47,6 +51,8 @@ pub(crate) enum Refusal {
     TimedOut,
     /// The database is away, and this cannot be done without it. Nothing was charged.
     Away(String),
+    /// What has to be written cannot be: the disk of the database is full. Nothing was changed or charged.
+    DiskFull,
     /// Nothing is wrong: it has to be asked again on a thread that may wait. Never sent.
     Waits,
     /// Our fault; the log has the cause.
@@ -79,9 +85,11 @@ impl Refusal {
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
             Refusal::QuotaSpent(_) | Refusal::TooMany(_) => (Status::ServerError, code::TOO_MANY),
-            Refusal::NotOffered(_) | Refusal::Away(_) | Refusal::Waits | Refusal::Internal => {
-                (Status::ServerError, code::SERVER)
-            }
+            Refusal::NotOffered(_)
+            | Refusal::Away(_)
+            | Refusal::DiskFull
+            | Refusal::Waits
+            | Refusal::Internal => (Status::ServerError, code::SERVER),
             Refusal::TimedOut => (Status::ServerTimeout, code::SERVER),
         }
     }
@@ -97,6 +105,7 @@ impl Refusal {
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
             Refusal::Away(_) => 503,
+            Refusal::DiskFull => 507,
             Refusal::Waits | Refusal::Internal => 500,
         }
     }
@@ -117,6 +126,7 @@ impl Refusal {
             | Refusal::NotOffered(_)
             | Refusal::TimedOut
             | Refusal::Away(_)
+            | Refusal::DiskFull
             | Refusal::Waits
             | Refusal::Internal => false,
         }
@@ -137,7 +147,10 @@ impl Refusal {
 
     /// Whether it counts against a caller that is refused again and again: not if the fault is ours.
     pub(crate) fn is_held_against_them(&self) -> bool {
-        !matches!(self, Refusal::Internal | Refusal::TimedOut | Refusal::Away(_) | Refusal::Waits)
+        !matches!(
+            self,
+            Refusal::Internal | Refusal::TimedOut | Refusal::Away(_) | Refusal::DiskFull | Refusal::Waits
+        )
     }
 
     /// The outcome that metrics count it as.
@@ -157,15 +170,20 @@ impl Refusal {
             Refusal::NotOffered(_) => Outcome::NotOffered,
             Refusal::TimedOut => Outcome::TimedOut,
             Refusal::Away(_) => Outcome::Away,
-            Refusal::Waits | Refusal::Internal => Outcome::Internal,
+            Refusal::DiskFull | Refusal::Waits | Refusal::Internal => Outcome::Internal,
         }
+    }
+
+    /// What cannot be done without the database, which cannot be reached.
+    pub(crate) fn away() -> Refusal {
+        Refusal::Away(AWAY.to_owned())
     }
 
     /// What is refused because accounts cannot be looked at.
     pub(crate) fn of_access(error: &access::AccessError) -> Refusal {
         match error {
             access::AccessError::Store(error) => Refusal::of_store(error, "cannot check an account"),
-            error if error.is_away() => Refusal::Away(AWAY.to_owned()),
+            error if error.is_away() => Refusal::away(),
             error => {
                 tracing::error!(%error, "cannot check an account");
                 Refusal::Internal
@@ -181,10 +199,13 @@ impl Refusal {
         if error.is_away() {
             // The beat says once that it is away.
             tracing::debug!(%error, "{what}");
-            return Refusal::Away(AWAY.to_owned());
+            return Refusal::away();
         }
         tracing::error!(%error, "{what}");
-        Refusal::Internal
+        match error {
+            error if error.is_full() => Refusal::DiskFull,
+            _ => Refusal::Internal,
+        }
     }
 
     /// What the client reads.
@@ -206,6 +227,7 @@ impl Refusal {
             Refusal::Busy => "too many requests at once: wait for answers".to_owned(),
             Refusal::NotOffered(what) => format!("{what} are not offered here"),
             Refusal::TimedOut => "the answer was not ready within the request's timeout".to_owned(),
+            Refusal::DiskFull => DISK_FULL.to_owned(),
             Refusal::Waits | Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
         }
     }

@@ -48,8 +48,8 @@ pub struct Settings {
     pub tables: Option<trading::Tables>,
     /// How long rows of the audit are kept; `None` for ever.
     pub audit_retention_days: Option<NonZeroU32>,
-    /// Whether the assets and orders of paper accounts count for levels.
-    pub levels_from_paper: bool,
+    /// Which assets and orders levels are judged by.
+    pub levels_from: access::LevelsFrom,
     /// How long the address of a statement is good, in seconds.
     pub statement_link_seconds: u32,
     /// The font for Chinese in statements as PDF; `None` for one of the usual places.
@@ -100,7 +100,7 @@ impl Default for Settings {
             pkce: access::PkceRule::default(),
             tables: None,
             audit_retention_days: None,
-            levels_from_paper: false,
+            levels_from: access::LevelsFrom::default(),
             statement_link_seconds: 600,
             statement_font: None,
             upload_bytes: FILE_BYTES_MAX,

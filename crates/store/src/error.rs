@@ -167,6 +167,16 @@ impl StoreError {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
 
+    /// Whether there is no space left for a change.
+    pub fn is_full(&self) -> bool {
+        matches!(self, StoreError::Full { .. })
+    }
+
+    /// Whether the database has not answered: it is unreachable, the outcome of a statement is unknown, or no connection was free.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_away() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
+    }
+
     /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
     pub fn would_wait(&self) -> bool {
         matches!(self, StoreError::Waits { .. })

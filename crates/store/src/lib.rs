@@ -58,7 +58,7 @@ pub use candles::{
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::{Address, AddressError, Place, without_waiting};
+pub use engine::{Address, AddressError, Place, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
 pub use error::StoreError;
 pub use finding::Finding;

@@ -18,6 +18,8 @@ pub mod code {
     pub const RATE: u64 = 301_606;
     /// Too many symbols or rows in one request, or too many securities in a month.
     pub const TOO_MANY: u64 = 301_607;
+    /// All connections of the account are open.
+    pub const CONNECTIONS: u64 = 403;
     /// The one-time password or session was valid once.
     pub const EXPIRED: u64 = 401_003;
     /// The one-time password or session was never valid, or there was none.

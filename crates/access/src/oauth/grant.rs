@@ -6,10 +6,8 @@ use std::sync::Arc;
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
 
-use super::{
-    ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, opaque, scope,
-};
-use crate::token::{hash_token, new_token};
+use super::{ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, scope};
+use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
@@ -222,10 +220,16 @@ impl Access {
         offered: &str,
         now: Timestamp,
     ) -> Result<Issue, AccessError> {
+        let claims = |life_s| Claims {
+            region: account.region,
+            account: account.id,
+            app_key: None,
+            issued_at: now,
+            expires_at: Timestamp(now.0.saturating_add(life_s)),
+        };
         Ok(Issue {
-            access_token: new_token(account.region)?,
-            // The region comes first here too: clients tell regions apart by what any of their secrets begins with.
-            refresh_token: opaque(&format!("{}_rt_", account.region))?,
+            access_token: claims(ACCESS_TOKEN_LIFE_S).access_token()?,
+            refresh_token: claims(REFRESH_TOKEN_LIFE_S).refresh_token()?,
             family: Family::new()?.text(),
             client_id: client.id.clone(),
             account: account.id,

@@ -48,7 +48,7 @@ pub mod grant_type {
 }
 
 /// Longer than any code, token or secret of ours: what is longer is none.
-const SECRET_TEXT_MAX: usize = 256;
+const SECRET_TEXT_MAX: usize = 1_024;
 
 /// What a person is shown of a client that asks for their consent.
 #[derive(Clone, Debug, PartialEq, Eq)]

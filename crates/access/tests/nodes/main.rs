@@ -253,6 +253,33 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
 }
 
 #[test]
+fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
+    let nodes = Nodes::new();
+    let created = create(&nodes.one, "ann", Terms::default());
+    let ann = bearer(&nodes.two, created.access_token.expose()).unwrap();
+    ask(&nodes.two, &ann, "700.HK", START).unwrap();
+    let pace = Pace::of_accounts("test", RateLimit { requests: 2, within: SECOND });
+    // The statement was sent, and its outcome is unknown: this node decides.
+    nodes.wire.set(Mode::Silent);
+    assert_eq!(nodes.two.keep_pace(&pace, 1, at(1)), Ok(()));
+    assert!(matches!(nodes.two.reached(at(1)), Reached::Away(_)), "it was noticed");
+    // Later requests do not wait.
+    ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
+
+    // A probe counts it as away, too.
+    nodes.wire_of_one.set(Mode::Silent);
+    let silent = nodes.one.probe().unwrap_err();
+    assert!(silent.is_away() && silent.to_string().contains("no answer within 1 s"), "{silent}");
+    assert!(matches!(nodes.one.reached(at(1)), Reached::Away(_)));
+
+    nodes.wires().for_each(|wire| wire.set(Mode::Pass));
+    beat_until_it_is_back(&nodes.one, "one", at(2));
+    nodes.come_back(at(2));
+    nodes.two.probe().unwrap();
+    ask(&nodes.two, &ann, "5.HK", at(2)).unwrap();
+}
+
+#[test]
 fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
     let nodes = Nodes::new();
     let token = |name: &str| create(&nodes.one, name, Terms::default()).access_token.expose().to_owned();

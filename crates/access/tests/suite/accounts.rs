@@ -2,7 +2,7 @@ use access::{AccessError, Actor, Level, NewAccount, RateRule, Right, Rights, TOK
 use market::Timestamp;
 use store::StoreError;
 
-use crate::fixture::{NOW, fresh};
+use crate::fixture::{NOW, claims, fresh};
 
 #[test]
 fn a_new_account_has_credentials_of_the_promised_form() {
@@ -11,9 +11,14 @@ fn a_new_account_has_credentials_of_the_promised_form() {
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     assert!(created.app_key.len() == 32 && is_hex(&created.app_key));
     assert!(created.app_secret.expose().len() == 64 && is_hex(created.app_secret.expose()));
-    let token = created.access_token.expose().strip_prefix("ap_").unwrap();
-    assert_eq!(token.len(), 43);
-    assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
+    let (id, key) = (created.account_id.0, &created.app_key);
+    let (iat, exp) = (NOW.0, NOW.0 + TOKEN_LIFE_DEFAULT_S);
+    assert_eq!(
+        claims(created.access_token.expose(), "ap_"),
+        format!(
+            r#"{{"sub":"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}","iat":{iat},"exp":{exp},"#
+        ) + &format!(r#""aid":"{id}","mid":"{id}","ac":"lb_papertrading","ak":"{key}"}}"#)
+    );
     assert_eq!(created.token_expires_at, Timestamp(NOW.0 + TOKEN_LIFE_DEFAULT_S));
     let other = fresh.create("bob", Terms::default());
     assert_ne!(created.app_key, other.app_key);

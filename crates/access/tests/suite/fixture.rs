@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use access::{Access, Actor, Caller, Created, Moment, NewAccount, Present, Rights, SignedRequest, Terms};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use market::{Symbol, Timestamp};
 use sha1::{Digest, Sha1};
@@ -11,6 +13,15 @@ pub(crate) const NOW: Timestamp = Timestamp(1_786_680_000);
 pub(crate) const START: Duration = Duration::from_secs(5);
 pub(crate) const PRESENT: Present = Present { market: NOW, machine: NOW };
 pub(crate) const MOMENT: Moment = Moment { now: NOW, uptime: START };
+
+/// The claims of a token with a prefix, decoded as clients do it. Its last part is random.
+pub(crate) fn claims(token: &str, prefix: &str) -> String {
+    let parts: Vec<&str> = token.strip_prefix(prefix).unwrap().split('.').collect();
+    assert_eq!((parts.len(), parts[2].len()), (3, 43), "{token}");
+    assert_eq!(URL_SAFE_NO_PAD.decode(parts[0]).unwrap(), br#"{"alg":"HS256","typ":"JWT"}"#);
+    URL_SAFE_NO_PAD.decode(parts[2]).unwrap();
+    String::from_utf8(URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap()
+}
 
 /// A store directory that goes away with the test, and its accounts.
 pub(crate) struct Fresh {

@@ -1,6 +1,6 @@
-//! Golden tables: what an account has on paper, what was reported beside it, and the level that follows from both.
+//! Golden tables: what an account has on paper, what was reported beside it, and the level that follows from either.
 
-use access::{AccountId, Terms};
+use access::{AccountId, LevelsFrom, Terms};
 use market::Date;
 use store::{Accounts, Addition, PaperAssets, PaperTally};
 
@@ -49,95 +49,105 @@ fn tally(accounts: &Accounts, id: AccountId, lines: &[&str]) {
         .unwrap();
 }
 
-/// What was reported and what there is on paper, a line each; then times in Hong Kong with the level they have.
-fn check(told: &[&str], paper: &[&str], expected: &[(&str, u32)]) {
+/// What was reported and what the paper account has, a line each; then times in Hong Kong with their levels: with `auto`, `reported`
+/// and `paper`.
+fn check(told: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     told.iter().for_each(|line| tell(&fresh.access, "ann", line, present(LATER)));
     tally(&fresh.access.journals(), id, paper);
-    for access in [&fresh.access, &fresh.other()] {
-        for (at, number) in expected {
-            assert_eq!(level(access, id, at), *number, "{told:?} and {paper:?} at {at}");
+    let sources = [LevelsFrom::Auto, LevelsFrom::Reported, LevelsFrom::Paper];
+    for (index, source) in sources.into_iter().enumerate() {
+        let access = fresh.other().with_levels_from(source);
+        for (at, levels) in expected {
+            assert_eq!(level(&access, id, at), levels[index], "{source}: {told:?} and {paper:?} at {at}");
         }
     }
 }
 
 #[test]
-fn what_an_account_has_on_paper_counts_as_a_report_does() {
+fn what_a_paper_account_has_counts_as_a_report_does() {
     check(
         &[],
         &["2026-10-29 80000 HKD"],
-        &[("2026-10-29 23:59:59", 1), ("2026-10-30 00:00:00", 3), ("2026-11-30", 3)],
+        &[("2026-10-29 23:59:59", [1, 1, 1]), ("2026-10-30 00:00:00", [3, 1, 3]), ("2026-11-30", [3, 1, 3])],
     );
-    check(&[], &["2026-10-29 79999.9999 HKD"], &[("2026-10-30", 2)]);
-    check(&[], &["orders 2026-10-29 160"], &[("2026-10-30", 1)]);
+    check(&[], &["2026-10-29 79999.9999 HKD"], &[("2026-10-30", [2, 1, 2])]);
+    check(&[], &["orders 2026-10-29 160"], &[("2026-10-30", [1, 1, 1])]);
     check(
         &[],
         &["orders 2026-10-29 161"],
-        &[("2026-10-29", 1), ("2026-10-30", 4), ("2026-11-30", 4), ("2026-12-01", 1)],
+        &[
+            ("2026-10-29", [1, 1, 1]),
+            ("2026-10-30", [4, 1, 4]),
+            ("2026-11-30", [4, 1, 4]),
+            ("2026-12-01", [1, 1, 1]),
+        ],
     );
     // The end of the month before counts all month, however low it falls.
     check(
         &[],
         &["2026-10-30 400000 HKD", "2026-11-02 5000 HKD"],
-        &[("2026-11-02", 4), ("2026-11-30 23:59:59", 4), ("2026-12-01 00:00:00", 1)],
+        &[("2026-11-02", [4, 1, 4]), ("2026-11-30 23:59:59", [4, 1, 4]), ("2026-12-01 00:00:00", [1, 1, 1])],
+    );
+    // Opened on a Saturday: Monday is the first trading day that it ends with assets.
+    check(
+        &[],
+        &["2026-10-31 400000 HKD"],
+        &[("2026-10-31", [1, 1, 1]), ("2026-11-02", [1, 1, 1]), ("2026-11-03", [4, 1, 4])],
     );
 }
 
 #[test]
-fn reported_and_on_paper_add_up() {
-    check(&["2026-10-29 40000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", 3)]);
-    check(&["2026-10-29 40000 HKD"], &["2026-10-29 39999.9999 HKD"], &[("2026-10-30", 2)]);
-    // Each holds on until the next of its own kind.
+fn an_account_with_reports_is_judged_by_them_alone_unless_the_setting_is_paper() {
+    check(&["2026-10-29 40000 HKD"], &["2026-10-29 400000 HKD"], &[("2026-10-30", [2, 2, 4])]);
+    check(&["2026-10-29 400000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [4, 4, 2])]);
+    // From the trading day after the first report: until then it is the paper account.
     check(
-        &["2026-10-05 40000 HKD"],
-        &["2026-10-28 40000 HKD", "2026-10-29 0 HKD"],
-        &[("2026-10-28", 2), ("2026-10-29", 3), ("2026-10-30", 2)],
+        &["2026-10-29 10000 HKD"],
+        &["2026-10-27 400000 HKD"],
+        &[("2026-10-28", [4, 1, 4]), ("2026-10-29 23:59:59", [4, 1, 4]), ("2026-10-30 00:00:00", [2, 2, 4])],
     );
-    check(&["orders 2026-10-29 100"], &["orders 2026-10-28 61"], &[("2026-10-29", 1), ("2026-10-30", 4)]);
-    check(&["orders 2026-10-29 100"], &["orders 2026-10-28 60"], &[("2026-10-30", 1)]);
-    // Months are compared whole: neither of these has 161.
-    check(&["orders 2026-10-29 100"], &["orders 2026-11-02 100"], &[("2026-11-03", 1)]);
-    // Days, too: 300,000 of one and 100,000 of the other were never there at once.
+    // A report of orders is one too, by number or one by one, even of none.
     check(
-        &["2026-10-30 0 HKD", "2026-11-02 300000 HKD"],
-        &["2026-10-30 100000 HKD", "2026-11-02 0 HKD"],
-        &[("2026-11-02", 3), ("2026-11-03", 3)],
+        &["orders 2026-10-29 161"],
+        &["2026-10-28 80000 HKD"],
+        &[("2026-10-29", [3, 1, 3]), ("2026-10-30", [4, 4, 3])],
     );
+    check(&["orders 2026-10-29 0"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
+    check(&["order 2026-10-29 one"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
+    // Neither assets nor orders of the two are added up.
+    check(&["2026-10-29 40000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [2, 2, 2])]);
+    check(&["orders 2026-10-29 100"], &["orders 2026-10-28 61"], &[("2026-10-30", [1, 1, 1])]);
 }
 
 #[test]
 fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one() {
     let rate = "rate 2026-10-01 7.8 USD";
-    check(&[rate], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 3)]);
-    check(&[rate], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 2)]);
-    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 EUR"], &[("2026-10-30", 2)]);
+    check(&[rate], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
+    check(&[rate], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
+    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 EUR"], &[("2026-10-30", [2, 1, 2])]);
     // The built-in rate.
-    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 3)]);
-    check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", 2)]);
-    // What it owes in one currency is taken from what it has in another, but not from what was reported.
-    check(&[rate], &["2026-10-29 90000 HKD", "2026-10-29 -2000 USD"], &[("2026-10-30", 2)]);
-    check(&[rate, "2026-10-29 80000 HKD"], &["2026-10-29 -50000 HKD"], &[("2026-10-30", 3)]);
+    check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
+    check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
+    // What it owes in one currency is taken from what it has in another.
+    check(&[rate], &["2026-10-29 90000 HKD", "2026-10-29 -2000 USD"], &[("2026-10-30", [2, 1, 2])]);
+    check(&[rate], &["2026-10-29 -50000 HKD"], &[("2026-10-30", [1, 1, 1])]);
 }
 
 #[test]
-fn a_level_says_how_much_of_it_was_earned_on_paper() {
+fn a_level_says_that_it_follows_from_the_paper_account() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    tell(&fresh.access, "ann", "2026-10-28 40000 HKD", present(LATER));
-    tally(&fresh.access.journals(), id, &["2026-10-29 40000 HKD", "orders 2026-10-30 61"]);
-    let standing = |at| fresh.access.usage(id, hk(at)).unwrap().unwrap().standing;
+    tally(&fresh.access.journals(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
+    let reason = |at| fresh.access.usage(id, hk(at)).unwrap().unwrap().standing.reason.to_string();
+    assert_eq!(reason("2026-10-30"), "assets HKD 80,000.00 of the paper account on 2026-10-29 reach level 3");
     assert_eq!(
-        standing("2026-10-30").reason.to_string(),
-        "assets HKD 80,000.00 on 2026-10-29, HKD 40,000.00 of it on paper, reach level 3"
+        reason("2026-11-02"),
+        "161 completed orders of the paper account in 2026-10 are more than the 160 of level 4"
     );
-    tell(&fresh.access, "ann", "orders 2026-10-29 100", present(LATER));
-    let monday = standing("2026-11-02");
-    assert_eq!(
-        monday.reason.to_string(),
-        "161 completed orders in 2026-10, 61 of them on paper, are more than the 160 of level 4"
-    );
-    assert_eq!((monday.grounds.orders.count, monday.grounds.orders.paper), (161, 61));
+    tell(&fresh.access, "ann", "2026-10-30 4000000 HKD", present(LATER));
+    assert_eq!(reason("2026-11-02"), "assets HKD 4,000,000.00 on 2026-10-30 reach level 5");
 }
 
 #[test]

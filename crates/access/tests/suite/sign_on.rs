@@ -59,7 +59,10 @@ fn when_all_seats_are_taken_the_password_stays_good() {
     let open = access.sign_on(first.expose(), None, MOMENT).unwrap();
     let taken = access.sign_on(second.expose(), None, MOMENT).unwrap_err();
     assert!(matches!(taken, Denial::ConnectionsTaken(Seats { online: 1, limit: 1 })), "{taken:?}");
-    assert_eq!(taken.to_string(), "1 of 1 connections of this account are open: close one and try again");
+    assert_eq!(
+        taken.to_string(),
+        "connections limitation is hit: 1 of 1 connections of this account are open: close one and try again"
+    );
     // On the connection that is open already it needs no second seat.
     let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
     assert_eq!(again.seats.online, 1);

@@ -39,8 +39,7 @@ pub(crate) fn run(
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);
-    // So that what one does on paper shows at /quota.
-    let settings = Settings { guest, levels_from_paper: true, ..Settings::default() };
+    let settings = Settings { guest, ..Settings::default() };
     let serving = local_serve::start(surroundings, settings, asked_for, progress)?;
     let url = Url::of(serving.addresses.http);
     let mut out = String::new();

@@ -74,19 +74,18 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     }
     let assets = field(level, "assets");
     match assets.is_null() {
-        true => writeln!(out, "assets       none were told")?,
+        true => writeln!(out, "assets       none known")?,
         false => {
             let hkd = grouped(&shown(field(assets, "hkd")));
-            let paper =
-                part(field(assets, "paper_hkd"), |paper| format!("HKD {} of it", grouped(&shown(paper))));
-            writeln!(out, "assets       HKD {hkd} on {}{paper}", shown(field(assets, "day")))?;
+            let source = source(field(assets, "paper_hkd"));
+            writeln!(out, "assets       HKD {hkd}{source} on {}", shown(field(assets, "day")))?;
         }
     }
     let orders = field(level, "orders");
-    let paper = part(field(orders, "paper"), |paper| format!("{} of them", shown(paper)));
+    let source = source(field(orders, "paper"));
     writeln!(
         out,
-        "orders       {} in {}{paper}",
+        "orders       {}{source} in {}",
         shown(field(orders, "count")),
         shown(field(orders, "month"))
     )?;
@@ -122,9 +121,9 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// What of a number comes from paper, if any does.
-fn part(paper: &Value, words: impl FnOnce(&Value) -> String) -> String {
-    if paper.is_null() { String::new() } else { format!(", {} on paper", words(paper)) }
+/// Says that a number is that of the paper account, if it is.
+fn source(paper: &Value) -> &'static str {
+    if paper.is_null() { "" } else { " of the paper account" }
 }
 
 /// `80000.00` as `80,000.00`.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use access::PkceRule;
+use access::{LevelsFrom, PkceRule};
 use market::FloorTable;
 use serde::{Deserialize, Serialize};
 use server::{PublicUrl, Settings, TrustedProxy};
@@ -294,12 +294,14 @@ keys! {
             help: "How many days rows of the audit are kept; 0 for ever",
             range: 0..=RETENTION_DAYS_MAX,
         }
-        /// Whether the assets that accounts have on paper, and the orders that are filled there, count for their levels, beside what an
-        /// operator reports (docs/accounts.md).
-        levels_from_paper: bool, of settings.levels_from_paper, {
-            flag: "levels-from-paper", variable: "CHANDLER_LEVELS_FROM_PAPER", value: "true|false",
-            choices: &["true", "false"],
-            help: "Whether assets and orders of paper accounts count for levels",
+        /// Which assets and orders the levels of accounts are judged by: "reported" (what an operator reports), "paper" (those of the paper
+        /// account) or "auto" (the reports for accounts that have any, the paper account for all others; docs/accounts.md). It is the same on
+        /// all nodes of a database.
+        #[serde(with = "text")]
+        levels_from: LevelsFrom, of settings.levels_from, {
+            flag: "levels-from", variable: "CHANDLER_LEVELS_FROM", value: "SOURCE",
+            choices: &["auto", "reported", "paper"],
+            help: "Which assets and orders levels are judged by: reported, paper, or auto (reported where there are reports)",
         }
         /// How many seconds the address of a statement is good (docs/statements.md). Whoever has it needs no other proof.
         statement_link_seconds: u32, of settings.statement_link_seconds, {

@@ -95,7 +95,7 @@ fn a_flag_changes_its_key_and_no_other() {
             "log.filter" => "debug",
             "log.format" => "json",
             "log.requests" => "false",
-            "server.levels_from_paper" => "true",
+            "server.levels_from" => "paper",
             "node.cache_size" => "9GB",
             "node.grace" => "9s",
             _ if key.value == "ADDRESS:PORT" => "127.0.0.1:9",
@@ -206,6 +206,9 @@ fn mistakes_are_named_with_their_line() {
         ("[server]\naudit_retention_days = 36501", &["audit_retention_days", "0 to 36500"]),
         ("[server]\naudit_retention_days = -1", &["line 2"]),
         ("[server]\npkce = \"sometimes\"", &["line 2", "sometimes", "remote"]),
+        ("[server]\nlevels_from = \"both\"", &["line 2", "both", "auto, reported or paper"]),
+        // The key of earlier releases.
+        ("[server]\nlevels_from_paper = true", &["line 2", "levels_from_paper", "`levels_from`"]),
         ("[log]\nrequests = 1", &["line 2"]),
         ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
         ("[log]\nfilter = \"info,server=loud\"", &["server=loud", "not a log filter"]),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use access::{PkceRule, Region};
+use access::{LevelsFrom, PkceRule, Region};
 use clap::ValueEnum;
 use market::FloorTable;
 use serde::de::value::MapAccessDeserializer;
@@ -195,6 +195,12 @@ impl FromFlag for FloorTable {
 
 impl FromFlag for PkceRule {
     fn from_flag(texts: &[String], _: &Range) -> Result<PkceRule, String> {
+        parsed(one(texts))
+    }
+}
+
+impl FromFlag for LevelsFrom {
+    fn from_flag(texts: &[String], _: &Range) -> Result<LevelsFrom, String> {
         parsed(one(texts))
     }
 }

@@ -287,10 +287,9 @@ fn traded() -> (World, [String; 2]) {
 }
 
 #[test]
-fn a_server_that_is_told_so_lets_paper_accounts_earn_their_levels() {
+fn a_level_follows_from_the_paper_account() {
     let (world, [ann, operator]) = traded();
-    let flags = ["--clock", "2026-03-18T10:00:15+08:00", "--levels-from-paper", "true"];
-    let mut server = Server::of(&world, &ann, &flags);
+    let mut server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00"]);
     let ok = |server: &Server, arguments: &[&str]| {
         let ran = server.run(&world, arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
@@ -303,9 +302,9 @@ fn a_server_that_is_told_so_lets_paper_accounts_earn_their_levels() {
     server.token = ann;
     let quota = ok(&server, &["quota"]);
     for line in [
-        "level        4: assets HKD 499,995.25 on 2026-03-18, HKD 499,995.25 of it on paper, reach level 4",
-        "assets       HKD 499,995.25 on 2026-03-18, HKD 499,995.25 of it on paper",
-        "orders       1 in 2026-03, 1 of them on paper",
+        "level        4: assets HKD 499,995.25 of the paper account on 2026-03-18 reach level 4",
+        "assets       HKD 499,995.25 of the paper account on 2026-03-18",
+        "orders       1 of the paper account in 2026-03",
     ] {
         assert!(quota.lines().any(|found| found == line), "{line:?} is not in\n{quota}");
     }

@@ -413,8 +413,8 @@ test('why an account has its level is said in the language of the page', () => {
     { kind: 'opened' },
     { kind: 'assets', hkd: '1000000.00', day: '2026-11-12', level: 4 },
     { kind: 'orders', count: 161, month: '2026-10', exceeded: 160, level: 3 },
-    { kind: 'assets', hkd: '80000.00', paper_hkd: '60000.00', day: '2026-11-12', level: 3 },
-    { kind: 'orders', count: 161, paper: 61, month: '2026-10', exceeded: 160, level: 4 },
+    { kind: 'assets', hkd: '80000.00', paper_hkd: '80000.00', day: '2026-11-12', level: 3 },
+    { kind: 'orders', count: 161, paper: 161, month: '2026-10', exceeded: 160, level: 4 },
     { kind: 'set' },
   ];
   const told = (lang) => {
@@ -427,16 +427,16 @@ test('why an account has its level is said in the language of the page', () => {
     'neither assets nor orders reach a higher level',
     'assets HKD 1,000,000.00 on 2026-11-12 reach level 4',
     '161 completed orders in 2026-10 are more than the 160 of level 3',
-    'assets HKD 80,000.00 on 2026-11-12 reach level 3; HKD 60,000.00 of it on paper',
-    '161 completed orders in 2026-10 are more than the 160 of level 4; 61 of them on paper',
+    'assets HKD 80,000.00 of the paper account on 2026-11-12 reach level 3',
+    '161 completed orders of the paper account in 2026-10 are more than the 160 of level 4',
     'set by hand',
   ]);
   assert.deepEqual(told('zh-CN'), [
     '资产与订单均未达到更高等级',
     '2026-11-12 资产 HKD 1,000,000.00，达到等级 4',
     '2026-10 完成 161 笔订单，超过等级 3 要求的 160 笔',
-    '2026-11-12 资产 HKD 80,000.00，达到等级 3；其中模拟账户 HKD 60,000.00',
-    '2026-10 完成 161 笔订单，超过等级 4 要求的 160 笔；其中模拟账户 61 笔',
+    '2026-11-12 模拟账户资产 HKD 80,000.00，达到等级 3',
+    '2026-10 模拟账户完成 161 笔订单，超过等级 4 要求的 160 笔',
     '由管理员设定',
   ]);
 });

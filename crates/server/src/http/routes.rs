@@ -39,8 +39,8 @@ pub(super) const GROUPS: [&[Row]; 16] = [
 
 /// The methods that a row may have, in the order of an `Allow` header.
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-/// The longest path parameter in bytes, once it is decoded: the longest name of an account fits.
-const PARAMETER_MAX: usize = 256;
+/// The longest path parameter in bytes, once it is decoded: the longest name of an account fits, and a token.
+const PARAMETER_MAX: usize = 512;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
 /// What a request is for.

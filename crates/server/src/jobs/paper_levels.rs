@@ -33,7 +33,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
 
 /// `after` is the account up to which this run has come.
 fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
-    if !core.paper_levels.count {
+    if !core.access.counts_paper() {
         core.paper.drop_tallies()?;
         return Ok(Progress::Done);
     }

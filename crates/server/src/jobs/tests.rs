@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use access::{Access, Actor, AuditFilter, NewAccount, Terms};
+use access::{Access, Actor, AuditFilter, LevelsFrom, NewAccount, Terms};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
 use store::Store;
@@ -281,17 +281,15 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     let dir = store();
     let clock = Arc::new(AtomicI64::new(NOW.0));
     let shown = clock.clone();
-    let open = || {
+    let open = |levels_from| {
         let store = Store::open(dir.path(), store::Access::Read).unwrap();
-        let access = Access::open(dir.path(), NOW).unwrap();
+        let access = Access::open(dir.path(), NOW).unwrap().with_levels_from(levels_from);
         let shown = shown.clone();
         let market = move || AsOf::Replay(Timestamp(shown.load(Ordering::Relaxed)));
         let history = History::new(Venues::built_in().unwrap());
         Core::new(store, history, access, 0, Arc::new(market), Arc::new(|| NOW))
     };
-    let mut core = open();
-    core.paper_levels.count = true;
-    let core = Arc::new(core);
+    let core = Arc::new(open(LevelsFrom::Auto));
     let id = core
         .access
         .create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW)
@@ -314,8 +312,8 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     sleep(SECOND).await;
     assert_eq!(sunday(), [("HKD".to_owned(), 10_000_000_000), ("USD".to_owned(), 1_000_000_000)]);
     runner.stop().await;
-    // A server that is not to count them forgets it.
-    let plain = Arc::new(open());
+    // A server that does not count them removes the tallies.
+    let plain = Arc::new(open(LevelsFrom::Reported));
     let runner = Runner::start(&plain, vec![paper_levels::job(&plain)]);
     sleep(SECOND).await;
     assert_eq!(runs(&plain, JobName::PaperLevels), [1, 0, 0]);

@@ -97,6 +97,7 @@ pub(crate) const CODES: [(u16, u64, &str); 31] = [
         "the database did not confirm a change, which may or may not have been made: repeat an order with the same client_request_id, and \
          look before you repeat anything else",
     ),
+    (507, code::SERVER, "the disk of the database is full: nothing was changed or charged"),
     (507, 507, "the disk of the store is full"),
 ];
 

@@ -255,15 +255,15 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            PaperError::Store(error) => Problem::from_store(&error, PAPER_FAILED),
-            PaperError::History(HistoryError::Store(error)) => Problem::from_store(&error, PAPER_FAILED),
-            PaperError::Commit(error) => Problem::from_store(&error, PAPER_FAILED),
             // The thread that wrote the change has ended in the middle.
             error @ PaperError::Lost => Problem::outcome_unknown(&error, PAPER_FAILED),
-            error => {
-                tracing::error!(%error, "{PAPER_FAILED}");
-                Problem::internal()
-            }
+            error => match error.store() {
+                Some(error) => Problem::from_store(error, PAPER_FAILED),
+                None => {
+                    tracing::error!(%error, "{PAPER_FAILED}");
+                    Problem::internal()
+                }
+            },
         }
     }
 
@@ -271,7 +271,7 @@ impl Problem {
     pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
-            error if error.is_away() => Refusal::of_store(error, what).into(),
+            error if error.is_away() || error.is_full() => Refusal::of_store(error, what).into(),
             error => {
                 tracing::error!(%error, "{what}");
                 Problem::internal()
@@ -341,7 +341,7 @@ impl Problem {
 
     /// The caller could not be checked, so nothing of the request was done.
     fn unchecked(error: AccessError) -> Problem {
-        if error.is_away() {
+        if error.is_away() || error.is_full() {
             return Refusal::of_access(&error).into();
         }
         tracing::error!(%error, "{ACCESS_FAILED}");
@@ -500,6 +500,9 @@ pub(crate) fn seconds_up(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use store::StoreError;
+    use wire::Status;
+
     use super::*;
 
     #[test]
@@ -556,6 +559,31 @@ mod tests {
         ] {
             let problem = Problem::from(denial);
             assert_eq!((problem.status, problem.code), numbers, "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_database_cannot_do_is_told_by_its_reason_through_every_service() {
+        let place = || store::Place::from(std::path::Path::new("accounts.db"));
+        let full = || StoreError::Full { what: "commit", place: place(), source: "no space left".into() };
+        let away = || StoreError::Away { what: "commit", place: place(), source: "no answer".into() };
+        let other =
+            || StoreError::Disk { what: "commit", place: place(), source: "input/output error".into() };
+        let cases: [(&dyn Fn() -> StoreError, _, &str, _); 3] = [
+            (&full, (507, 301_602), "the disk of the database is full", (Status::ServerError, 301_602)),
+            (&away, (503, 301_602), "the database is away", (Status::ServerError, 301_602)),
+            (&other, (500, 500_000), "internal error", (Status::ServerError, 301_602)),
+        ];
+        for (error, on_http, text, on_wire) in cases {
+            for problem in [
+                Problem::from_paper(PaperError::Store(error())),
+                Problem::from_paper(PaperError::Commit(std::sync::Arc::new(error()))),
+                Problem::from_access(AccessError::from(error())),
+            ] {
+                assert_eq!((problem.status, problem.code), on_http, "{problem:?}");
+                assert!(problem.text.starts_with(text), "{problem:?}");
+            }
+            assert_eq!(Refusal::of_store(&error(), "test").on_wire(), on_wire);
         }
     }
 }

@@ -7,6 +7,7 @@ use paper::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use store::Reader;
 use trading::ledger::CashFlow;
 use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
 
@@ -14,6 +15,7 @@ use super::envelope::Problem;
 use super::proof::Admitted;
 use super::site::Site;
 use crate::names::Names;
+use crate::refusal::Refusal;
 
 /// What SDKs are told an account to trade on paper is.
 pub(crate) use paper::CHANNEL;
@@ -28,6 +30,15 @@ impl<'a> Trader<'a> {
         Trader { site, admitted }
     }
 
+    /// Asks the paper account. Its journal is in the database: a request does not wait for one that cannot be reached.
+    fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<T, PaperError>) -> Result<T, Problem> {
+        let core = &self.site.core;
+        if core.is_degraded() {
+            return Err(Refusal::away().into());
+        }
+        core.with_reader(ask).map_err(Problem::from_paper)
+    }
+
     /// The account as of now.
     pub(crate) fn read<T>(
         &self,
@@ -35,8 +46,8 @@ impl<'a> Trader<'a> {
     ) -> Result<T, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let seen = core.with_reader(|reader| core.paper.read(id, (reader, &**core), &look));
-        seen.map_err(Problem::from_paper)?.map_err(|refusal| Problem::trade_refused(&refusal))
+        let seen = self.ask(|reader| core.paper.read(id, (reader, &**core), &look));
+        seen?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
     /// Carries out a command. A read-only account is refused here.
@@ -46,58 +57,51 @@ impl<'a> Trader<'a> {
             return Err(Problem::read_only());
         }
         let core = &self.site.core;
-        let done =
-            core.with_reader(|reader| core.paper.command(account.id, command, name, None, (reader, &**core)));
-        done.map_err(Problem::from_paper)
+        self.ask(|reader| core.paper.command(account.id, command, name, None, (reader, &**core)))
     }
 
     /// What would become of an order.
     pub(crate) fn preview(&self, request: &Submit) -> Result<Preview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| {
+        self.ask(|reader| {
             core.paper.catch_up(id, (reader, &**core))?;
             core.paper.preview(id, request, (reader, &**core))
-        });
-        preview.map_err(Problem::from_paper)
+        })
     }
 
     /// What would become of a grid.
     pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| {
+        self.ask(|reader| {
             core.paper.catch_up(id, (reader, &**core))?;
             core.paper.preview_grid(id, asked, (reader, &**core))
-        });
-        preview.map_err(Problem::from_paper)
+        })
     }
 
     /// What happened to an order, if there is one of that number.
     pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let story = core.with_reader(|reader| core.paper.order_story(id, order, (reader, &**core)));
-        story.map_err(Problem::from_paper)
+        self.ask(|reader| core.paper.order_story(id, order, (reader, &**core)))
     }
 
     /// What happened to a grid, if there is one of that number.
     pub(crate) fn grid_story(&self, grid: GridId) -> Result<Option<GridStory>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let story = core.with_reader(|reader| core.paper.grid_story(id, grid, (reader, &**core)));
-        story.map_err(Problem::from_paper)
+        self.ask(|reader| core.paper.grid_story(id, grid, (reader, &**core)))
     }
 
     /// What the account was worth on each of the last so many days.
     pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let equity = core.with_reader(|reader| {
+        self.ask(|reader| {
             core.paper.catch_up(id, (reader, &**core))?;
             core.paper.equity(id, days, (reader, &**core))
-        });
-        equity.map_err(Problem::from_paper)
+        })
     }
 
     /// How many entries of its journal have to be read for that.
@@ -107,8 +111,8 @@ impl<'a> Trader<'a> {
 
     /// Whether the account has begun to trade. Asking does not begin it.
     pub(crate) fn has_begun(&self) -> Result<bool, Problem> {
-        let standing = self.site.core.paper.standing(self.admitted.account().id);
-        Ok(standing.map_err(Problem::from_paper)?.horizon.is_some())
+        let id = self.admitted.account().id;
+        Ok(self.ask(|_| self.site.core.paper.standing(id))?.horizon.is_some())
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
@@ -118,16 +122,14 @@ impl<'a> Trader<'a> {
     pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let flows = core.with_reader(|reader| core.paper.flows(id, query, (reader, &**core)));
-        flows.map_err(Problem::from_paper)
+        self.ask(|reader| core.paper.flows(id, query, (reader, &**core)))
     }
 
     /// The statements of the account; those that are due are made.
     pub(crate) fn statements(&self, list: &StatementList) -> Result<Vec<StatementId>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let listed = core.with_reader(|reader| core.paper.statements(id, list, (reader, &**core)));
-        listed.map_err(Problem::from_paper)
+        self.ask(|reader| core.paper.statements(id, list, (reader, &**core)))
     }
 
     /// What securities are called in the language of whoever asks.

@@ -115,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (status, number, close) = match denial {
             Denial::TokenExpired(_) => (Status::Unauthenticated, code::EXPIRED, refused),
             Denial::ConnectionsTaken(_) => {
-                (Status::Unauthenticated, code::UNAUTHENTICATED, CloseCode::Duplicate)
+                (Status::PermissionDenied, code::CONNECTIONS, CloseCode::Duplicate)
             }
             Denial::TokenInvalid(_)
             | Denial::SignatureInvalid(_)

@@ -78,7 +78,7 @@ async fn a_refused_sign_in_is_answered_at_once_and_the_connection_closed_after_a
     let house = House::new();
     let account = house.account("ann", 1);
     let (_taken, session) = house.signed_in(Kind::WebSocket, &account).await;
-    let invalid = Err((Status::Unauthenticated, 401_004));
+    let (invalid, full) = (Err((Status::Unauthenticated, 401_004)), Err((Status::PermissionDenied, 403)));
     for kind in BOTH {
         let otp = house.otp(&account);
         for (case, close) in [("otp", 4), ("session", 5), ("seat", 6)] {
@@ -89,7 +89,7 @@ async fn a_refused_sign_in_is_answered_at_once_and_the_connection_closed_after_a
                 "session" => far.reconnect(&session.session_id[1..]).await,
                 _ => far.auth(&otp).await,
             };
-            assert_eq!(answer.map(drop), invalid, "{case}");
+            assert_eq!(answer.map(drop), if case == "seat" { full } else { invalid }, "{case}");
             assert_eq!(begun.elapsed(), Duration::ZERO);
             assert_eq!(far.closed().await, (close, websocket(kind, 1008)), "{case}");
             assert_eq!(begun.elapsed().as_secs(), 2, "{case}");
@@ -140,7 +140,7 @@ async fn a_seat_whose_client_does_not_answer_is_given_to_the_next_who_needs_one(
     let account = house.account("ann", 1);
     let (mut dead, _) = house.signed_in(Kind::WebSocket, &account).await;
     let otp = house.otp(&account);
-    let refused = Err((Status::Unauthenticated, 401_004));
+    let refused = Err((Status::PermissionDenied, 403));
     // The ping goes out after thirty seconds; a moment later it is too early to judge.
     advance(39 * SECOND).await;
     assert!(matches!(dead.see().await, Seen::Ping(_)));
@@ -160,7 +160,7 @@ async fn a_seat_whose_client_answers_is_not_given_away() {
     alive.frame(0x8a, &payload).await;
     advance(20 * SECOND).await;
     let taken = house.connect(Kind::WebSocket).auth(&house.otp(&account)).await;
-    assert_eq!(taken.map(drop), Err((Status::Unauthenticated, 401_004)));
+    assert_eq!(taken.map(drop), Err((Status::PermissionDenied, 403)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,9 +83,9 @@ pub(super) fn subscribes(command: u8, body: &[u8]) -> bool {
 }
 
 pub(super) fn unwatched(error: &PaperError) -> Refusal {
-    match error {
-        PaperError::Store(error) => Refusal::of_store(error, "cannot listen to a paper account"),
-        error => {
+    match error.store() {
+        Some(error) => Refusal::of_store(error, "cannot listen to a paper account"),
+        None => {
             tracing::error!(%error, "cannot listen to a paper account");
             Refusal::Internal
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use access::{AuditFilter, Reached};
-use market::Market;
+use market::{Market, Timestamp};
 
 use super::text::{Kind, Text};
 use super::{
@@ -141,6 +141,11 @@ fn connections(site: &Site, text: &mut Text) {
     );
 }
 
+/// How far the clock of the database is ahead of this machine's.
+fn seconds_ahead(database: Timestamp, machine: Timestamp) -> i64 {
+    database.0.saturating_sub(machine.0)
+}
+
 /// The nodes of a database, and whether it is there. A server with a store of its own is one node.
 fn nodes(site: &Site, text: &mut Text) {
     let (access, uptime) = (&site.core.access, site.core.uptime());
@@ -154,8 +159,9 @@ fn nodes(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
     let help = "How long the database is away; 0 while it is there.";
     text.one(Kind::Gauge, "chandler_database_away_seconds", help, Some(away));
-    let help = "Seconds that the clock of this machine is ahead of the database's; negative if it is behind.";
-    let ahead = access.database_clock(uptime).map_or(0, |there| site.core.machine_now().0 - there.0);
+    let help = "Seconds that the clock of the database is ahead of this machine's; negative if it is behind.";
+    let ahead =
+        access.database_clock(uptime).map_or(0, |there| seconds_ahead(there, site.core.machine_now()));
     text.one(Kind::Gauge, "chandler_database_clock_ahead_seconds", help, Some(ahead));
     let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
     let shares = !matches!(access.reached(uptime), Reached::Yes);
@@ -377,5 +383,16 @@ fn by_label<'a, const N: usize>(
 ) {
     for (at, value) in values.enumerate() {
         text.sample(&[(name, value)], counters.get(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_ahead_is_positive() {
+        let (early, late) = (Timestamp(100), Timestamp(103));
+        assert_eq!((seconds_ahead(late, early), seconds_ahead(early, late)), (3, -3));
     }
 }

@@ -141,6 +141,11 @@ impl Accounts {
         })
     }
 
+    /// Whether assets or orders were reported for a day before another.
+    pub fn has_reports_before(&self, id: AccountId, day: Date) -> Result<bool, StoreError> {
+        self.read().one(sql::HAS_REPORTS_BEFORE, (id.0, day.to_string()), |row| row.get(0))
+    }
+
     /// What an account was reported to be worth, latest day first.
     pub fn reported_assets_of(
         &self,

@@ -38,6 +38,10 @@ statements! {
         "select (select cast(coalesce(sum(orders), 0) as bigint) from sealed_order_count \
                  where account_id = $1 and day >= $2 and day < $3) \
               + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
+    HAS_REPORTS_BEFORE: "look for reports about an account",
+        "select exists (select 1 from sealed_asset where account_id = $1 and day < $2) \
+             or exists (select 1 from sealed_order_count where account_id = $1 and day < $2) \
+             or exists (select 1 from sealed_completed_order where account_id = $1 and day < $2)";
     REPORTED_ORDERS_OF: "list the reported orders of an account",
         "select day, cast(sum(orders) as bigint) from ( \
             select day, orders from sealed_order_count where account_id = $1 \
@@ -65,7 +69,7 @@ mod tests {
     fn what_makes_a_level_is_found_by_the_keys() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
-            &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
+            &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, HAS_REPORTS_BEFORE, LEVEL_SEEN, HAS_RATE],
         );
     }
 }

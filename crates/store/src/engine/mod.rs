@@ -17,7 +17,8 @@ pub use postgres::{Address, AddressError};
 pub(crate) use role::{Owner, Role};
 pub(crate) use row::Row;
 pub(crate) use statements::Sql;
-pub use waiting::without_waiting;
+pub(crate) use waiting::{patience, sooner};
+pub use waiting::{waiting_at_most, without_waiting};
 
 use crate::StoreError;
 use migrations::Dialect;

@@ -1,9 +1,13 @@
-//! Threads that must not wait: those that serve many connections at once. A file answers within microseconds, a server on the network may not.
+//! How long a thread may wait for a server on the network, which may be slow or silent; a file answers within microseconds. Threads that serve many
+//! connections must not wait at all, and callers with another answer set a deadline.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 thread_local! {
     static MUST_NOT: Cell<bool> = const { Cell::new(false) };
+    /// When this thread stops to wait, and how long that was from the beginning.
+    static DEADLINE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
 /// Does something on a thread that others wait for. What would have to ask a server fails at once instead, with
@@ -18,6 +22,32 @@ pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
     }
     let _before = Before(MUST_NOT.replace(true));
     work()
+}
+
+/// Runs `work` with a deadline for all its statements on a server. A statement without an answer by then fails as if the server were unreachable, or with
+/// an unknown outcome if it may have changed something. For callers with another answer.
+pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
+    /// Also if the work panics.
+    struct Before(Option<(Instant, Duration)>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            DEADLINE.set(self.0);
+        }
+    }
+    let new = (Instant::now() + patience, patience);
+    let nearest = DEADLINE.get().map_or(new, |outer| outer.min(new));
+    let _before = Before(DEADLINE.replace(Some(nearest)));
+    work()
+}
+
+/// A deadline, or that of this thread if it is sooner.
+pub(crate) fn sooner(deadline: Instant) -> Instant {
+    DEADLINE.get().map_or(deadline, |(own, _)| own.min(deadline))
+}
+
+/// How long this thread waits in all: a limit, or its patience if that is less.
+pub(crate) fn patience(limit: Duration) -> Duration {
+    DEADLINE.get().map_or(limit, |(_, patience)| patience.min(limit))
 }
 
 /// Whether this thread may wait for a server.
@@ -40,5 +70,20 @@ mod tests {
         assert!(may_wait());
         std::panic::catch_unwind(|| without_waiting(|| panic!("on purpose"))).unwrap_err();
         assert!(may_wait());
+    }
+
+    #[test]
+    fn the_nearest_deadline_holds_and_ends_with_its_work() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
+        let now = Instant::now();
+        assert_eq!(sooner(now + hour), now + hour);
+        waiting_at_most(second, || {
+            assert!(sooner(now + hour) < now + hour);
+            assert_eq!(sooner(now), now);
+            let outer = sooner(now + hour);
+            waiting_at_most(hour, || assert_eq!(sooner(now + hour), outer, "the outer deadline is nearer"));
+        });
+        std::panic::catch_unwind(|| waiting_at_most(second, || panic!("on purpose"))).unwrap_err();
+        assert_eq!(sooner(now + hour), now + hour);
     }
 }

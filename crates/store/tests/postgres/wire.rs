@@ -13,6 +13,8 @@ pub(crate) enum Mode {
     Pass,
     /// Open connections are closed, and new ones at once.
     Refuse,
+    /// Bytes are lost in both directions, and connections stay open: a server that is stopped.
+    Silent,
     /// What comes back from the server is lost; when the next of it comes, the connection is closed.
     Mute,
 }
@@ -85,6 +87,9 @@ impl Wire {
 fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Shared, is_back: bool) {
     let mut bytes = [0; 16_384];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if shared.is(Mode::Silent) {
+            continue;
+        }
         if is_back && shared.is(Mode::Mute) {
             // The server has answered, so it has done what it was told; nobody hears of it.
             break;

@@ -1,7 +1,7 @@
-use access::{ClientProof, Denial, Grant};
+use access::{ACCESS_TOKEN_LIFE_S, ClientProof, Denial, Grant, REFRESH_TOKEN_LIFE_S};
 
 use super::*;
-use crate::fixture::{bearer, identify, sign};
+use crate::fixture::{bearer, claims, identify, sign};
 
 fn ask_at(house: &House, token: &str, seconds: i64) -> Result<access::Caller, Denial> {
     let header = format!("Bearer {token}");
@@ -57,9 +57,15 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     let first = house.tokens(house.us);
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
     let third = house.refresh(second.refresh_token.expose(), later(4_000_000)).unwrap();
-    assert!(
-        third.access_token.expose().starts_with("us_") && third.refresh_token.expose().starts_with("us_rt_")
-    );
+    // Clients decode these: a paper account, from when, and until when.
+    let told = |life_s| {
+        let (id, iat) = (house.us.0, later(4_000_000).now.0);
+        let subject = format!(r#"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}"#);
+        let rest = format!(r#""aid":"{id}","mid":"{id}","ac":"lb_papertrading""#);
+        format!(r#"{{"sub":"{subject}","iat":{iat},"exp":{},{rest}}}"#, iat + life_s)
+    };
+    assert_eq!(claims(third.access_token.expose(), "us_"), told(ACCESS_TOKEN_LIFE_S));
+    assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), told(REFRESH_TOKEN_LIFE_S));
     assert_eq!(ask_at(&house, third.access_token.expose(), 4_000_000).unwrap().account(), house.us);
     // An access token outlives the refresh: another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();

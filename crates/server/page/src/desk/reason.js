@@ -5,12 +5,10 @@ import { phrase } from '../phrases/desk.js';
 
 export function levelReason({ kind, hkd, paper_hkd: paperHkd, day, count, paper, month, exceeded, level }) {
   if (kind === 'assets') {
-    const reason = phrase('level_assets', `HKD ${grouped(hkd)}`, day, level);
-    return paperHkd ? phrase('level_assets_paper', reason, `HKD ${grouped(paperHkd)}`) : reason;
+    return phrase(paperHkd ? 'level_assets_paper' : 'level_assets', `HKD ${grouped(hkd)}`, day, level);
   }
   if (kind === 'orders') {
-    const reason = phrase('level_orders', count, month, exceeded, level);
-    return paper ? phrase('level_orders_paper', reason, paper) : reason;
+    return phrase(paper ? 'level_orders_paper' : 'level_orders', count, month, exceeded, level);
   }
   return phrase(kind === 'set' ? 'by_hand' : 'level_opened');
 }

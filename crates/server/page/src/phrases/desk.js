@@ -31,8 +31,16 @@ export const phrase = phrasesOf({
     '{1} 完成 {0} 笔订单，超过等级 {3} 要求的 {2} 笔',
     '{1} 完成 {0} 筆訂單，超過等級 {3} 要求的 {2} 筆',
   ],
-  level_assets_paper: ['{0}; {1} of it on paper', '{0}；其中模拟账户 {1}', '{0}；其中模擬帳戶 {1}'],
-  level_orders_paper: ['{0}; {1} of them on paper', '{0}；其中模拟账户 {1} 笔', '{0}；其中模擬帳戶 {1} 筆'],
+  level_assets_paper: [
+    'assets {0} of the paper account on {1} reach level {2}',
+    '{1} 模拟账户资产 {0}，达到等级 {2}',
+    '{1} 模擬帳戶資產 {0}，達到等級 {2}',
+  ],
+  level_orders_paper: [
+    '{0} completed orders of the paper account in {1} are more than the {2} of level {3}',
+    '{1} 模拟账户完成 {0} 笔订单，超过等级 {3} 要求的 {2} 笔',
+    '{1} 模擬帳戶完成 {0} 筆訂單，超過等級 {3} 要求的 {2} 筆',
+  ],
   own_quota: ['{0}; with a quota of its own', '{0}；另有专属额度', '{0}；另有專屬額度'],
   next: ['Next', '下一步', '下一步'],
   next_level: ['level {0}, {1} securities', '等级 {0}，{1} 只证券', '等級 {0}，{1} 隻證券'],

@@ -166,7 +166,8 @@ fn refusals() -> Vec<Refusal> {
             Refusal::QuotaSpent(_) => Refusal::TooMany(text.clone()),
             Refusal::TooMany(_) => Refusal::NotOffered(""),
             Refusal::NotOffered(_) => Refusal::Away(text.clone()),
-            Refusal::Away(_) => Refusal::Internal,
+            Refusal::Away(_) => Refusal::DiskFull,
+            Refusal::DiskFull => Refusal::Internal,
             // The deadline of a request is named on long connections alone, and ends the list. That one has to wait is never told.
             Refusal::Internal | Refusal::TimedOut | Refusal::Waits => return None,
         })

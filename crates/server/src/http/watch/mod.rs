@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::core::OBSTACLES;
+use crate::core::{DISK, OBSTACLES};
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Proof, Tag};
 use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
@@ -71,7 +71,8 @@ const ICON: Doc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
-    /// The database is away: what this server knows is answered for a while, and nothing new is charged or changed. Not there otherwise.
+    /// What this server knows is answered, and nothing new is charged or changed: the database cannot be reached, or the disk is full (reason `disk`).
+    /// Not there otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[schemars(transform = obstacles)]
@@ -108,10 +109,12 @@ fn health() -> Answer {
 }
 
 fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let reasons = site.core.obstacles();
-    let status = if reasons.is_empty() { 200 } else { 503 };
-    Ok(envelope::document(
-        status,
-        &Readiness { ready: reasons.is_empty(), degraded: site.core.is_degraded(), reasons },
-    ))
+    let mut reasons = site.core.obstacles();
+    let ready = reasons.is_empty();
+    let is_full = site.core.is_disk_full();
+    if is_full {
+        reasons.push(DISK);
+    }
+    let degraded = site.core.is_degraded() || is_full;
+    Ok(envelope::document(if ready { 200 } else { 503 }, &Readiness { ready, degraded, reasons }))
 }

@@ -54,8 +54,8 @@ async fn a_sign_in_that_finds_no_seat_leaves_the_password_good() {
     let otp = server.one_time_password(&account).await;
     assert_eq!(server.seats(&account).await, (1, 1));
     let (status, code, text) = server.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
-    assert_eq!((status, code), (5, 401_004));
-    assert!(text.contains("1 of 1 connections"), "{text}");
+    assert_eq!((status, code), (6, 403), "as the published service");
+    assert!(text.starts_with("connections limitation is hit: 1 of 1 connections"), "{text}");
     drop(first);
     server.until_online(&account, 0).await;
     let answer = server.tcp().await.sign_in(&otp, &[]).await;

@@ -1,13 +1,13 @@
-//! Levels that are earned on paper, where the server is set to count them.
+//! Levels that follow from the paper account, unless the server goes by reports alone.
 
-use access::{Actor, Table};
+use access::{Actor, LevelsFrom, Table};
 use serde_json::{Value, json};
 use server::Settings;
 
 use super::hall::{Hall, at, data};
 
-async fn hall(levels_from_paper: bool) -> Hall {
-    let hall = Hall::open_with(Settings { levels_from_paper, ..Settings::default() }).await;
+async fn hall(levels_from: LevelsFrom) -> Hall {
+    let hall = Hall::open_with(Settings { levels_from, ..Settings::default() }).await;
     let dollars = json!({"amount": "100000", "currency": "USD"});
     data(&hall.manage("/v1/admin/paper/ann/withdraw", dollars).await);
     hall
@@ -21,7 +21,7 @@ async fn level(hall: &Hall) -> [Value; 4] {
 
 #[tokio::test]
 async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day() {
-    let hall = hall(true).await;
+    let hall = hall(LevelsFrom::default()).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;
     hall.step("23:59:59").await;
@@ -30,7 +30,7 @@ async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day(
     hall.step("24:00").await;
     // 438,875.25 in cash, and 200 at the last price, 305.2.
     let told = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
-    let reason = "assets HKD 499,915.25 on 2026-03-18, HKD 499,915.25 of it on paper, reach level 4";
+    let reason = "assets HKD 499,915.25 of the paper account on 2026-03-18 reach level 4";
     let orders = json!({"count": 1, "paper": 1, "month": "2026-03"});
     assert_eq!(level(&hall).await, [json!(4), told, orders, json!(reason)]);
     let quota = hall.get("/v1/quota").await;
@@ -38,22 +38,36 @@ async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day(
         (&quota["limit"], &quota["level"]["because"]["paper_hkd"]),
         (&json!(1_000), &json!("499915.25"))
     );
-    // What an operator reports beside it is added.
+    // What an operator reports takes its place.
     let table = Table::csv(b"account,day,currency,amount\nann,2026-03-18,HKD,3600000\n").unwrap();
     hall.server.access.report_assets(&table, &Actor::Operator, hall.server.present()).unwrap();
     hall.server.noticed().await;
-    let [number, assets, ..] = level(&hall).await;
-    assert_eq!(
-        (&number, &assets["hkd"], &assets["paper_hkd"]),
-        (&json!(5), &json!("4099915.25"), &json!("499915.25"))
-    );
+    let [number, assets, orders, _] = level(&hall).await;
+    assert_eq!((number, assets), (json!(4), json!({"hkd": "3600000.00", "day": "2026-03-18"})));
+    assert_eq!(orders, json!({"count": 0, "month": "2026-03"}));
     let seen = data(&hall.server.get("/v1/admin/accounts/ann", &hall.op).await);
-    assert_eq!(seen["quota"]["level"]["number"], 5);
+    assert_eq!(seen["quota"]["level"]["number"], 4);
+}
+
+#[tokio::test]
+async fn a_paper_account_that_was_never_opened_counts_nothing() {
+    let hall = Hall::open_with(Settings::default()).await;
+    for time in ["10:00", "34:00", "58:00"] {
+        hall.step(time).await;
+        let [number, assets, ..] = level(&hall).await;
+        assert_eq!((number, assets), (json!(1), Value::Null), "at {time}");
+    }
+    // A question opens it; it counts from the next trading day on.
+    hall.get("/v1/asset/account").await;
+    assert_eq!(level(&hall).await[0], 1);
+    // That is Monday.
+    hall.step("120:00").await;
+    assert_eq!(level(&hall).await[0], 4);
 }
 
 #[tokio::test]
 async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
-    let hall = hall(true).await;
+    let hall = hall(LevelsFrom::default()).await;
     hall.step("09:30").await;
     hall.get("/v1/asset/account").await;
     hall.step("10:00:15").await;
@@ -69,8 +83,8 @@ async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
 }
 
 #[tokio::test]
-async fn without_the_setting_nothing_on_paper_counts() {
-    let hall = hall(false).await;
+async fn a_server_that_goes_by_reports_counts_no_paper_account() {
+    let hall = hall(LevelsFrom::Reported).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;
     hall.step("34:00").await;

@@ -11,6 +11,7 @@ use super::drive::Signal;
 use super::session::Session;
 use super::{Address, Pace, Schema, Trouble, password, runtime, tls};
 use crate::engine::params::Value;
+use crate::engine::{patience, sooner};
 
 /// Connections are made when they are needed and handed out the last one first, so that those that are not needed grow old and are closed.
 ///
@@ -169,7 +170,8 @@ impl Server {
     }
 
     pub(super) fn lease(self: &Arc<Server>) -> Result<Lease, Trouble> {
-        let until = Instant::now() + WAIT_MAX;
+        let began = Instant::now();
+        let until = sooner(began + WAIT_MAX);
         let size = self.way.address.pool;
         let mut pool = self.pool();
         loop {
@@ -216,7 +218,7 @@ impl Server {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Trouble::Exhausted { open: pool.open, waited_s: WAIT_MAX.as_secs() });
+                return Err(Trouble::Exhausted { open: pool.open, waited_s: began.elapsed().as_secs() });
             }
             pool = self.changed.wait_timeout(pool, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -277,14 +279,14 @@ impl Server {
             };
             let (way, hear, at) = (way.clone(), hear.clone(), host.name());
             let made = async move { connect(&way, &host, password.as_ref(), hear).await };
-            match runtime::run(made, Instant::now() + all)? {
+            match runtime::run(made, sooner(Instant::now() + all))? {
                 Some(Ok(session)) => {
                     self.host.store(index, Ordering::Relaxed);
                     return Ok(session);
                 }
                 Some(Err(trouble)) => tried.push((at, trouble)),
                 None => {
-                    let reason = format!("no answer within {} s", all.as_secs());
+                    let reason = format!("no answer within {} s", patience(all).as_secs());
                     tried.push((at.clone(), Trouble::Away { at, reason }));
                 }
             }

@@ -17,6 +17,7 @@ use super::runtime::{Sent, send_off, wait};
 use super::value::{Param, fit};
 use super::{Pace, Trouble};
 use crate::engine::params::Value;
+use crate::engine::{patience, sooner};
 
 pub(super) struct Session {
     /// Shared with requests that are under way while others are sent.
@@ -279,14 +280,14 @@ impl Session {
     }
 
     fn until(&self) -> Instant {
-        Instant::now() + self.pace.limits().request
+        sooner(Instant::now() + self.pace.limits().request)
     }
 
     /// What became of a request; `None` is no answer in time.
     fn answered<T>(&mut self, answer: Option<Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
         let Some(answer) = answer else {
             self.give_up();
-            let reason = format!("no answer within {} s", self.pace.limits().request.as_secs());
+            let reason = format!("no answer within {} s", patience(self.pace.limits().request).as_secs());
             let trouble = Trouble::Away { at: self.at.clone(), reason };
             return Err(Failure { trouble, doubt: true, late: true });
         };
