@@ -1,6 +1,7 @@
 #!/bin/sh
 # The public SDKs and a real browser against real servers on loopback.
 #   e2e/run.sh                     everything but the Rust SDK
+#   e2e/run.sh --python            all Python scenarios
 #   e2e/run.sh TEST…               some of the Python scenarios (`e2e/run.sh test_paging`)
 #   e2e/run.sh --postgres TEST…    the same with stores on a PostgreSQL server (`./setup.sh --test` installs one)
 #   e2e/run.sh --browser [FILE…]   the pages in Chromium, all or some (`e2e/run.sh --browser device.test.js`)
@@ -59,6 +60,26 @@ browser() {
     (cd e2e/browser && timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@")
 }
 
+# Scenarios mostly wait: for processes that start, for databases, for each other. So there are two runs side by side: those that start
+# PostgreSQL servers of their own, and all others. What the first says is printed after the second.
+SEVERAL="test_losing test_nodes test_postgres test_rolling"
+scenarios() (
+    cd e2e/python
+    # Made once, for both.
+    "$python" -c 'import harness; harness.market()'
+    one=$(ls test_*.py | sed 's/\.py$//' | grep -vxF "$(echo "$SEVERAL" | tr ' ' '\n')")
+    # Of several servers on PostgreSQL a short form; `make lose` is the rest.
+    timeout 1800 "$python" -m unittest $SEVERAL >"$work/several.log" 2>&1 &
+    several=$!
+    code=0
+    timeout 1800 "$python" -m unittest $one || code=$?
+    # The same questions and refusals on the other engine.
+    CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels || code=$?
+    wait "$several" || code=$?
+    cat "$work/several.log" >&2
+    exit "$code"
+)
+
 # For the bench, which drives the browser too.
 if [ "${1-}" = --install-browser ]; then
     install_browser
@@ -93,11 +114,11 @@ case ${1-} in
         cd e2e/python
         CHANDLER_E2E_ENGINE=postgres exec "$python" -m unittest "$@"
         ;;
+    --python)
+        scenarios
+        ;;
     '')
-        # Of several servers on PostgreSQL a short form; `make lose` is the rest.
-        (cd e2e/python && timeout 1800 "$python" -m unittest)
-        # The same questions and refusals on the other engine.
-        (cd e2e/python && CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels)
+        scenarios
         browser
         ;;
     *)

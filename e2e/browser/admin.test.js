@@ -34,7 +34,7 @@ describe('the operator’s desk', () => {
         if (where === '/admin') await visitor.look('admin-refused');
       });
     }
-    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 401: GET .*\/v1\/me$/] }, async (visitor) => {
       await visitor.open(on.at('/admin'));
       await visitor.page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
     });
@@ -62,7 +62,7 @@ describe('the operator’s desk', () => {
       await page.getByText('1 of 1').waitFor();
       await page.getByRole('link', { name: 'Kit Tallow' }).click();
       await page.getByText('A password link is out until').waitFor();
-    }, { complaints: [/status of 409/] });
+    }, { complaints: [/status of 409: POST .*\/v1\/admin\/accounts$/] });
     await on.visit({ viewport: PHONE }, async (visitor) => {
       const { page } = visitor;
       await visitor.open(link);
@@ -107,7 +107,7 @@ describe('the operator’s desk', () => {
       await undo.click();
       await page.getByRole('button', { name: 'Withdraw CN' }).waitFor();
       await visitor.look('admin-account');
-    }, { complaints: [/status of (400|409)/] });
+    }, { complaints: [/status of 400: POST .*\/accounts\/Una%20Wick$/, /status of 409: POST .*\/accounts\/Una%20Wick$/] });
   });
 
   it('says where a quota is used up, with the command and the button that lift it', async () => {
@@ -153,7 +153,7 @@ describe('the operator’s desk', () => {
       await page.getByLabel('Its name').fill(OPERATOR);
       await page.keyboard.press('Enter');
       await page.getByText(/this is the last operator/).waitFor();
-    }, { complaints: [/status of 409/] });
+    }, { complaints: [/status of 409: POST .*\/revoke$/] });
   });
 
   it('shows on a phone which page it is', async () => {
@@ -174,7 +174,7 @@ describe('the operator’s desk', () => {
       await page.getByText('There is no account nobody.').waitFor();
       await page.getByRole('link', { name: 'All', exact: true }).click();
       await page.getByRole('row').filter({ hasText: 'login.accepted' }).first().waitFor();
-    }, { complaints: [/status of 404/] });
+    }, { complaints: [/status of 404: GET .*\/v1\/admin\/audit\?.*account=nobody/] });
   });
 
   it('shows what the server has and does', async () => {

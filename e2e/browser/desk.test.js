@@ -105,14 +105,14 @@ describe('a desk page that has been open for a while', () => {
       await page.getByRole('button', { name: 'Preview' }).click();
       await page.getByText('9001.HK', { exact: false }).and(page.locator('td')).first().waitFor();
       assert.equal(await page.getByRole('heading', { name: 'For operators' }).count(), 0);
-    }, { complaints: [/status of 403/] });
+    }, { complaints: [/status of 403: POST .*\/v1\/quota\/preview$/] });
     await at(USER, '/connections', async (page, { context }) => {
       const again = page.getByRole('button', { name: 'Refresh' });
       await again.waitFor();
       await context.clearCookies();
       await again.click();
       await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
-    }, { complaints: [/status of 401/] });
+    }, { complaints: [/status of 401: GET .*\/v1\/connections/] });
   });
 });
 
@@ -179,7 +179,7 @@ describe('the pages of operators', () => {
         await drop(page, 'DROP.US.csv', 'date,open,high,low,close,volume\n');
         await page.getByText('Nothing was sent: importing is for operators.').waitFor();
         await visitor.look(`desk-refused${where.replace('/', '-')}`);
-      }, { complaints: [/status of 403/, /layout shift/] });
+      }, MAKES_ROOM);
     }
   });
 
@@ -321,6 +321,6 @@ describe('the desk', () => {
       await visitor.open(on.at('/quota'));
       await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
       await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
-    }, { complaints: [/status of 401/] });
+    }, { complaints: [/status of 401: GET .*\/v1\/me$/] });
   });
 });

@@ -9,8 +9,6 @@ import { Client } from './client.js';
 import { CONFIRM, PASSWORD, stage } from './stage.js';
 
 const on = stage();
-// A visit spends no quota: the chart asks without, and is told so.
-const unspent = [/status of 403/];
 
 /** A page of somebody else's, under a name of this machine: `localhost` is another site than ours, another port is not. */
 async function elsewhere(host, page, what) {
@@ -38,7 +36,7 @@ describe('a page of another site', () => {
       const inputs = Object.entries(fields).map(([field, value]) => `<input name="${field}" value="${value}">`);
       const form = `<form method="post" action="${on.at(CONFIRM)}">${inputs.join('')}<button>Win a prize</button></form>`;
       await elsewhere(host, form, async (there) => {
-        await on.visit({ hosts: [new URL(on.server.url).host, there], complaints: unspent }, async (visitor) => {
+        await on.visit({ hosts: [new URL(on.server.url).host, there] }, async (visitor) => {
           await visitor.open(on.at('/signin'));
           assert.equal(await visitor.signIn(name, PASSWORD), 200);
           await visitor.open(`http://${there}/`);
@@ -63,7 +61,7 @@ describe('a page of another site', () => {
   it('cannot be where a person is sent after signing in', async () => {
     await on.person('Ned Torch');
     for (const next of ['https://example.org/', '//example.org/', '/\\example.org/', 'javascript:alert(1)']) {
-      await on.visit({ complaints: unspent }, async (visitor) => {
+      await on.visit({}, async (visitor) => {
         await visitor.open(`${on.at('/signin')}?next=${encodeURIComponent(next)}`);
         await visitor.signIn('Ned Torch', PASSWORD);
         assert.equal(new URL(visitor.page.url()).origin, on.server.url);
@@ -143,7 +141,7 @@ describe('the pages', () => {
 
   it('keep their cookies from scripts and from other sites, and forget them at the end', async () => {
     await on.person('Max Torch');
-    await on.visit({ complaints: unspent }, async (visitor) => {
+    await on.visit({}, async (visitor) => {
       await visitor.open(on.at('/signin'));
       assert.equal(await visitor.signIn('Max Torch', PASSWORD), 200);
       const cookies = await visitor.context.cookies();

@@ -173,7 +173,7 @@ describe('the portfolio', () => {
       await dialog.getByText(/^Not done: .*lot|^Not done: .*quantity/i).waitFor();
       await dialog.getByRole('button', { name: 'Close' }).click();
       await section(page, 'open-orders').getByText(`Buy 500 limit ${price}`).waitFor();
-    }, { complaints: [/status of 400/] });
+    }, { complaints: [/status of 400: PUT .*\/v1\/trade\/order$/] });
   });
 
   it('says what an order fails, with the numbers, before and after it is sent', async () => {
@@ -227,6 +227,29 @@ describe('the portfolio', () => {
       assert.notEqual(names[0], names[1]);
       assert.equal(await orders(), 2);
     }, { complaints: [/ERR_FAILED/] });
+  });
+
+  it('leaves the focus alone that was moved while an order was on its way', async () => {
+    const max = await trader('Max Spill');
+    const price = await priceNear(max, 0.7);
+    await at('Max Spill', '/portfolio', async (page) => {
+      await fillIn(page, { quantity: '500', price });
+      let release;
+      const held = new Promise((done) => (release = done));
+      await page.route('**/v1/asset/portfolio', (route) => held.then(() => route.continue()));
+      const sent = page.waitForResponse((answer) => answer.url().endsWith('/v1/trade/order'));
+      await page.keyboard.press('Enter');
+      await sent;
+      await page.locator('#theme').focus();
+      release();
+      await page.getByText(/^Order \d+: open$/).waitFor();
+      await page.locator('#theme:focus').waitFor();
+      // Where it was not moved, the next quantity can be typed.
+      await fillIn(page, { quantity: '500', price });
+      await page.keyboard.press('Enter');
+      await page.locator('#ticket-quantity:focus').waitFor();
+      assert.equal(await page.locator('#ticket-quantity').inputValue(), '');
+    });
   });
 
   it('asks for what a type of order needs, and for the hours where there are several', async () => {
@@ -289,7 +312,7 @@ describe('the portfolio', () => {
       await page.getByText(/^As of 2026-/).waitFor();
       await context.clearCookies();
       await page.getByText('You are no longer signed in.').waitFor();
-    }, { complaints: [/ERR_FAILED/, /status of 401/] });
+    }, { complaints: [/ERR_FAILED/, /status of 401: GET .*\/v1\/asset\/portfolio$/] });
   });
 
   it('says that totals at built-in rates are approximate, and names a currency without a rate', async () => {

@@ -49,7 +49,7 @@ async function dribble(given, answer) {
 describe('the chart page', () => {
   it('asks a visitor to sign in, and brings them back to where they were', async () => {
     await on.person('Vic Visitor');
-    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 401: GET .*\/v1\/(me$|quote\/history-candlesticks)/] }, async (visitor) => {
       const { page } = visitor;
       assert.equal(await visitor.open(on.at('/?symbol=CNDL.US&period=15m')), 200);
       await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
@@ -63,7 +63,7 @@ describe('the chart page', () => {
 
   it('says what to do about a security that is not here, or has nothing', async () => {
     await on.person('Ned Nothing');
-    await on.visit({ complaints: [/status of 40[04]/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 400: GET .*symbol=700\.HK/, /status of 404: GET .*symbol=9099\.HK/] }, async (visitor) => {
       await signInTo(on, visitor, 'Ned Nothing', '/?symbol=700.HK');
       await visitor.page.getByRole('heading', { name: '700.HK is not known here' }).waitFor();
       await visitor.page.getByText('chandler import candles.csv --symbol 700.HK', { exact: true }).waitFor();
@@ -125,7 +125,7 @@ describe('the chart page', () => {
 
   it('waits when it is told to, and goes on by itself', async () => {
     await on.person('Hal Haste', '--rate', '1/10');
-    await on.visit({ complaints: [/status of 429/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 429: GET .*history-candlesticks/] }, async (visitor) => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Hal Haste', '/?symbol=WAX.US&period=5m');
       await drawn(page);
@@ -145,7 +145,7 @@ describe('the chart page', () => {
 
   it('says how much of the quota is used and when there is more, and to an operator what lifts it', async () => {
     await on.person('Quin Quota', '--quota', '1', '--role', 'operator');
-    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 403: GET .*history-candlesticks\?symbol=CNDL\.US/] }, async (visitor) => {
       await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
       await drawn(visitor.page);
       await visitor.open(on.at('/?symbol=CNDL.US'));
@@ -161,7 +161,7 @@ describe('the chart page', () => {
 
   it('takes nothing of the quota for a security that the page has chosen', async () => {
     await on.person('Una Unasked', '--quota', '3');
-    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+    await on.visit({}, async (visitor) => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Una Unasked', '/');
       await page.getByRole('heading', { name: /is not open yet this month/ }).waitFor();
@@ -232,7 +232,7 @@ describe('the chart page', () => {
     const days = ['2026-11-11', '2026-11-12', '2026-11-13'].map((day, at) => `${day},1${at},12${at},9,1${at}.5,1000`);
     const opened = await openFile('CARD.US.csv', `date,open,high,low,close,volume\n${days.join('\n')}\n`);
     try {
-      await on.visit({ complaints: [/status of 40[03]/] }, async (visitor) => {
+      await on.visit({ complaints: [/status of 400: GET .*history-candlesticks\?symbol=700\.HK/] }, async (visitor) => {
         const { page } = visitor;
         await visitor.open(opened.link);
         await titled(page, 'CARD.US');
@@ -253,7 +253,7 @@ describe('the chart page', () => {
 
   it('says so when the account has no right to a market', async () => {
     await on.person('Rex Rights', '--markets', 'HK');
-    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 403: GET .*history-candlesticks\?symbol=CNDL\.US/] }, async (visitor) => {
       await signInTo(on, visitor, 'Rex Rights', '/?symbol=CNDL.US');
       await visitor.page.getByRole('heading', { name: 'Not open to this account' }).waitFor();
       await visitor.look('state-no-right');
@@ -358,7 +358,7 @@ describe('every page', () => {
     const { url } = proxy;
     server = await Server.start('--public-url', url);
     await server.account('Pat Path', PASSWORD);
-    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+    await on.visit({ complaints: [/status of 401: GET .*\/v1\/(me$|quote\/history-candlesticks)/] }, async (visitor) => {
       const { page } = visitor;
       await visitor.open(`${url}/?symbol=CNDL.US&period=15m`);
       await page.locator('.advice').getByRole('link', { name: 'Sign in' }).click();

@@ -106,7 +106,7 @@ describe('topics', () => {
       await page.getByRole('link', { name: 'Hidden' }).waitFor();
       assert.equal(await page.getByText('everybody!').count(), 0);
     });
-    await at(ANN, `/topics/${id}`, (page) => page.getByText('There is no such topic.').waitFor(), { complaints: [/404/] });
+    await at(ANN, `/topics/${id}`, (page) => page.getByText('There is no such topic.').waitFor(), { complaints: [/status of 404: GET .*\/v1\/content\/topics\/\d+/] });
     await at(BO, '/topics?show=mine', async (page, visitor) => {
       await page.getByText('An operator has hidden this: advertising').waitFor();
       await visitor.look('topics-hidden');

@@ -11,7 +11,6 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -77,12 +76,6 @@ def folder():
     return made
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def environment():
     """Nothing of whoever runs the tests."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
@@ -116,7 +109,7 @@ class Postgres:
     def make_folder(self):
         self.name = f"s{next(Postgres.numbers)}"
         self.data = folder() / self.name
-        self.port = free_port()
+        self.port = harness.free_port()
 
     def configure(self, settings):
         """Settings that the next start reads."""

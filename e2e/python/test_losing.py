@@ -341,7 +341,7 @@ class Cut(unittest.TestCase):
         importing(2)
         self.assertEqual((close(self.cut), close(self.whole)), (1, 2))
         self.wait_until_whole(self.cut)
-        harness.wait_for(lambda: close(self.cut) == 2, "what was imported meanwhile", 2)
+        harness.wait_for_prompt(lambda: close(self.cut) == 2, "what was imported meanwhile", 2)
 
 
 class Seats(unittest.TestCase):

@@ -130,7 +130,7 @@ class Counted(Nodes):
         ((number, door),) = [(one["id"], one["door"]) for one in envelope["data"]["connections"]]
         self.assertEqual((self.one.online(account), door), (1, "tcp"))
         self.assertEqual(self.one.request("DELETE", f"/v1/connections/{number}", account)[0], 200)
-        harness.wait_for(lambda: self.other.online(account) == 0, "the end of the connection", SEEN_S)
+        harness.wait_for_prompt(lambda: self.other.online(account) == 0, "the end of the connection", SEEN_S)
 
 
 class Proven(Nodes):
@@ -207,7 +207,7 @@ class Proven(Nodes):
         self.assertEqual((status, envelope["code"]), (200, 0), envelope)
         ended = connection.wait_for_end()
         self.assertIn(ended.code, (4, 5, None), ended)
-        harness.wait_for(lambda: nodes.candles(self.other, account, "700.HK")[0] == 401, "the end of the token", SEEN_S)
+        harness.wait_for_prompt(lambda: nodes.candles(self.other, account, "700.HK")[0] == 401, "the end of the token", SEEN_S)
         with self.assertRaises(OpenApiException):
             self.other.quotes(account).static_info(["700.HK"])
 
@@ -218,7 +218,7 @@ class Proven(Nodes):
             self.assertEqual(nodes.candles(node, account, symbol)[1], 301604)
         self.chandler("account", "grant", "restricted", "HK")
         for node in self.both:
-            harness.wait_for(lambda: nodes.candles(node, account, symbol)[1] == 0, "the right", SEEN_S)
+            harness.wait_for_prompt(lambda: nodes.candles(node, account, symbol)[1] == 0, "the right", SEEN_S)
 
 
 class Seen(Nodes):
@@ -237,7 +237,7 @@ class Seen(Nodes):
             committed = harness.time.monotonic()
             is_new = lambda worker: any(line["sent"] > committed and float(line["ok"][0]) == close for line in worker.answered()[-50:])
             for worker in workers:
-                harness.wait_for(lambda: is_new(worker), lambda: f"{close}: {worker.lines[-1]}", SEEN_S)
+                harness.wait_for_prompt(lambda: is_new(worker), lambda: f"{close}: {worker.lines[-1]}", SEEN_S)
         for worker in workers:
             lines = worker.stop()
             self.assertEqual([line for line in lines if "ok" not in line], [])
@@ -263,10 +263,10 @@ class Seen(Nodes):
         account = self.one.account("looker", "--rate", "unlimited", "--quota", "10")
         self.chandler("import", nodes.minutes_file(folder, symbol, 3), "--strict", "--quiet", "--period", "1m")
         for node in self.both:
-            harness.wait_for(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] == 0, "the candles", SEEN_S)
+            harness.wait_for_prompt(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] == 0, "the candles", SEEN_S)
         self.chandler("remove", symbol, "--yes")
         for node in self.both:
-            harness.wait_for(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] in (301600, 301603), "their end", SEEN_S)
+            harness.wait_for_prompt(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] in (301600, 301603), "their end", SEEN_S)
 
     def test_one_import_runs_at_a_time_whoever_runs_it(self):
         folder = harness.fresh_folder()

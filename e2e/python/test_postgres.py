@@ -122,11 +122,11 @@ class Servers(unittest.TestCase):
             self.assertEqual(self.made(database), [])
 
     def test_nobody_listens(self):
-        port = postgres.free_port()
+        port = harness.free_port()
         self.refused(postgres.url([port], "db"), f"127.0.0.1:{port}", "cannot be reached")
 
     def test_nobody_listens_on_any_of_several(self):
-        ports = [postgres.free_port(), postgres.free_port()]
+        ports = [harness.free_port(), harness.free_port()]
         self.refused(postgres.url(ports, "db"), *(f"127.0.0.1:{port}" for port in ports))
 
     def test_the_server_does_not_answer(self):

@@ -15,6 +15,15 @@ export class Refused extends Error {
   }
 }
 
+/** No refusal of the server's: candles that the reader has not chosen would be charged, and it has answered with their cost. */
+export class WouldCharge extends Refused {
+  constructor({ fits, used, limit, resets }) {
+    super({ status: 200, message: 'it would be charged to the quota' });
+    this.fits = fits;
+    this.quota = { used, limit, reset: resets };
+  }
+}
+
 /** The status of a request without an answer: it can be retried, unlike a refusal. */
 export const UNREACHABLE = 0;
 

@@ -1,5 +1,6 @@
 // The candles of one view, a page at a time: older ones without end, and newer ones where a view began in the past.
 
+import { WouldCharge } from './api.js';
 import { candleOf, mergePages } from './candles.js';
 import { candlesPath, firstPoint, keepingQuota } from './question.js';
 
@@ -79,6 +80,7 @@ export class Feed {
   async page(point) {
     const { data, quota } = await this.ask(candlesPath(this.view, point), { signal: this.abort.signal });
     this.quota = quota ?? this.quota;
+    if (data.would_charge) throw new WouldCharge(data.would_charge);
     return data;
   }
 }

@@ -11,5 +11,5 @@ export function candlesPath({ symbol, period, adjust, session }, point) {
 /** Where the first page of a view ends. */
 export const firstPoint = ({ before }) => (before ? { before } : {});
 
-/** What the reader has not asked for must not cost them anything: the server refuses what would take something of the quota. */
+/** Nothing is charged for a security that the reader has not chosen: in place of candles the server answers with their cost. */
 export const keepingQuota = (isAsked) => (isAsked ? {} : { charge: 'no' });

@@ -1,6 +1,6 @@
 // What to tell a person whose question was refused, and what they can do. One place, so that every page says the same.
 
-import { UNREACHABLE } from './api.js';
+import { UNREACHABLE, WouldCharge } from './api.js';
 import { addressOf } from './base.js';
 import { phrase } from './phrases/shared.js';
 
@@ -21,8 +21,8 @@ export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   if (status === UNREACHABLE) return told(phrase('gone'), phrase('gone_text'), { retry: true });
   if (status === 401)
     return told(phrase('visitor'), phrase('visitor_text'), link(`/signin?next=${encodeURIComponent(here)}`, 'sign_in'));
-  if (code === QUOTA_SPENT && refused.quota?.used < refused.quota?.limit) return costs(refused.quota, symbol);
-  if (code === QUOTA_SPENT) return told(phrase('spent'), spent(refused), { ...link('/quota', 'spent_link'), isLimit: true });
+  if (refused instanceof WouldCharge && refused.fits) return costs(refused.quota, symbol);
+  if (code === QUOTA_SPENT || refused instanceof WouldCharge) return told(phrase('spent'), spent(refused), { ...link('/quota', 'spent_link'), isLimit: true });
   if (status === 429) return told(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5, isLimit: true });
   if (code === NO_RIGHT)
     return told(phrase('no_right'), phrase('no_right_text', sentence(message)), link('/quota', 'no_right_link'));

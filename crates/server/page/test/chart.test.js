@@ -156,6 +156,10 @@ test('what nobody has asked for costs nothing', async () => {
   // By the clock, and not by the reader.
   await wanted.newer(false);
   assert.deepEqual(asked, ['no', 'no', null, null, null, 'no']);
+  // Without candles, because they would be charged: that is no view without candles.
+  const cost = { cost: 1, fits: true, used: 2, limit: 3, resets: '2026-12-01' };
+  const withCost = async () => ({ data: { candlesticks: [], next: null, would_charge: cost } });
+  await assert.rejects(new Feed(visit.view, withCost, false).open(), { name: 'Refused', fits: true, quota: { used: 2, limit: 3, reset: '2026-12-01' } });
 });
 
 test('what is on the screen can be asked for elsewhere', () => {

@@ -5,7 +5,7 @@ import test from 'node:test';
 
 import { periods } from '../parts/periods.js';
 import { describeAction, periodFloor, placeActions } from '../src/actions.js';
-import { Refused, ask } from '../src/api.js';
+import { Refused, WouldCharge, ask } from '../src/api.js';
 import { commandFor, liftingFor } from '../src/command.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
 import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus, signed, times, toMultiple } from '../src/decimal.js';
@@ -353,10 +353,11 @@ test('every refusal says what to do', () => {
   assert.match(spent.text, /100 of 100 .* 2026-12-01/);
   assert.equal(spent.links[0].href, '/quota');
   assert.equal(spent.isLimit, true);
-  // Not used up: it was kept from being charged, and the reader decides.
-  const costs = adviceFor(refused(403, 301607, 'would count', { 'x-quota-used': '2', 'x-quota-limit': '3' }), { symbol: '1.HK' });
+  // The server has answered with the cost, and the reader decides.
+  const costs = adviceFor(new WouldCharge({ fits: true, used: 2, limit: 3, resets: '2026-12-01' }), { symbol: '1.HK' });
   assert.match(costs.text, /2 of 3/);
   assert.deepEqual([costs.costs, costs.label, costs.isLimit], [true, 'Show 1.HK', undefined]);
+  assert.deepEqual(adviceFor(new WouldCharge({ fits: false, used: 100, limit: 100, resets: '2026-12-01' })), spent);
   assert.equal(adviceFor(refused(400, 301600, 'out of minute kline begin date')).isLimit, true);
   assert.equal(adviceFor(refused(429, 301606, 'fast', { 'retry-after': '7' })).wait, 7);
   assert.match(adviceFor(refused(404, 301603), { symbol: '1.HK' }).command, /chandler import .*1\.HK/);

@@ -103,6 +103,7 @@ class CoverageView {
   }
 
   drill(symbol, date) {
+    this.detail.classList.add('drilled');
     return drill(this.detail, symbol, this.data, date);
   }
 }

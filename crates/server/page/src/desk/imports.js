@@ -1,6 +1,6 @@
 // Files to import, what has been imported, and the rows that were refused.
 
-import { ask } from '../api.js';
+import { Refused, ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
@@ -26,6 +26,8 @@ const STATES = { failed: 'failed', interrupted: 'interrupted' };
 export const imports = { title: phrase('imports'), fill };
 
 async function fill(who) {
+  // The server would refuse every request of this page.
+  if (who.role !== 'operator') return [refusal(new Refused({ status: 403, message: 'this is for operators' })), refuseDrops()];
   const asked = new URLSearchParams(location.search);
   const said = el('p', { class: 'said', role: 'status' });
   const sheets = el('div', { class: 'sheets' });
@@ -40,13 +42,8 @@ async function fill(who) {
     }
   };
   const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, who, refresh), quarantineSheet(asked)])));
-  try {
-    const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
-    return [uploads, said, sheets];
-  } catch (error) {
-    if (error.status !== 403) throw error;
-    return [refusal(error), refuseDrops()];
-  }
+  const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
+  return [uploads, said, sheets];
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);

@@ -231,7 +231,9 @@ export class Ticket {
       this.quantity.value = '';
       this.changed();
       this.said.textContent = await this.onPlaced(data.order_id);
-      this.quantity.focus();
+      // Not if the reader has gone elsewhere meanwhile. A disabled button has lost the focus to the document.
+      const { activeElement } = document;
+      if (activeElement === document.body || this.form.contains(activeElement)) this.quantity.focus();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
       this.said.textContent = phrase('not_done', error.message);

@@ -3,15 +3,13 @@
 
 import { abbreviated, grouped, signed } from '../decimal.js';
 import { el } from '../dom.js';
+import { factsPath } from '../facts.js';
 import { Live } from '../live.js';
 import { phrase } from '../phrases/side.js';
 import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from './capital.js';
 
 /** There is a line a minute; and a chart has questions of its own, which count with these. */
 const EVERY_MS = 15_000;
-const NO_TRADES = 301603;
-// No import would help these, so none is advised.
-const NEVER = / is (a warrant|an option)/;
 const [WIDTH, HEIGHT] = [600, 200];
 const SVG = 'http://www.w3.org/2000/svg';
 const SIZE_PHRASES = { large: 'size_large', medium: 'size_medium', small: 'size_small' };
@@ -76,6 +74,7 @@ export class FlowPanel {
     const { symbol } = this;
     const query = new URLSearchParams({ symbol });
     try {
+      if (!this.told && !(await this.hasFlow(symbol))) return;
       const [flow, distribution] = await Promise.all(
         ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
       );
@@ -83,26 +82,31 @@ export class FlowPanel {
       this.told = { flow: flow.data, distribution: distribution.data };
       this.show();
     } catch (error) {
-      // That a security has no trades says nothing of the next one, which is asked for after this.
+      // A refusal for this security says nothing about the next one, whose request follows.
       if (this.symbol === symbol || error.name !== 'Refused') throw error;
     }
   }
 
-  lost(error) {
+  /** Whether the server has capital flow of a security; if not, the panel shows why. */
+  async hasFlow(symbol) {
+    const { data } = await this.ask(factsPath(symbol));
+    if (this.symbol !== symbol) return false;
+    if (data.capital_flow === 'known') return true;
+    // Nothing to ask for again: trades come with an import.
+    this.live.stop();
     this.said.textContent = '';
-    if (error.code === NO_TRADES) {
-      // Nothing to ask for again: trades come with an import.
-      this.live.stop();
-      this.body.hidden = true;
-      this.none.hidden = false;
-      if (NEVER.test(error.message)) {
-        this.none.replaceChildren(el('p', {}, phrase('flow_unavailable')));
-        return;
-      }
-      const command = `chandler import trades.csv --symbol ${this.symbol}`;
-      this.none.replaceChildren(el('p', {}, phrase('flow_none', this.symbol)), el('pre', {}, el('code', {}, command)));
-      return;
-    }
+    this.body.hidden = true;
+    this.none.hidden = false;
+    // No import would help a warrant or an option, so none is advised.
+    const advice =
+      data.capital_flow === 'unavailable'
+        ? [el('p', {}, phrase('flow_unavailable'))]
+        : [el('p', {}, phrase('flow_none', symbol)), el('pre', {}, el('code', {}, `chandler import trades.csv --symbol ${symbol}`))];
+    this.none.replaceChildren(...advice);
+    return false;
+  }
+
+  lost(error) {
     this.said.textContent = error.status === 401 ? phrase('sign_in') : phrase('lost', error.message);
   }
 

@@ -2,6 +2,7 @@
 //! calls.
 
 use access::{Demand, Permit};
+use history::HistoryError;
 use market::{Action, Grain, Period, Segment, Session, Symbol, Timestamp, Venue};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,6 +91,18 @@ struct SecurityFacts {
     periods: Vec<String>,
     /// The candles of regular hours that came from files, finest first: since when, and whether they have changed.
     stored: Vec<StoredCandles>,
+    capital_flow: CapitalFlowState,
+}
+
+/// Whether `GET /v1/quote/capital-flow` has an answer.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CapitalFlowState {
+    Known,
+    /// No trades are stored, up to now.
+    NoTrades,
+    /// Warrants and options have none.
+    Unavailable,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -212,7 +225,19 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         now: Instant::local(now, venue.zone()),
         periods: periods.iter().map(Period::to_string).collect(),
         stored: stored(&series, venue, now),
+        capital_flow: capital_flow(site, &security.symbol)?,
     }))
+}
+
+fn capital_flow(site: &Site, symbol: &Symbol) -> Result<CapitalFlowState, Refusal> {
+    let (history, as_of) = (&site.core.history, site.core.as_of());
+    match site.core.with_reader(|reader| history.has_capital_flow(reader, symbol, as_of)) {
+        Ok(()) => Ok(CapitalFlowState::Known),
+        // A security without candles has no trades either.
+        Err(HistoryError::NoTrades(_) | HistoryError::UnknownSecurity(_)) => Ok(CapitalFlowState::NoTrades),
+        Err(HistoryError::Warrant(_) | HistoryError::Option(_)) => Ok(CapitalFlowState::Unavailable),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Candles that the market's clock has not come to are not told of, nor what is rolled up from minutes: it is no data of its own.

@@ -6,8 +6,8 @@ use history::{COUNT_MAX, Paged, Paging, Sessions};
 use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
-use market::FloorTable;
 use schemars::JsonSchema;
+use serde::Serialize;
 use wire::quote;
 
 use super::format::Format;
@@ -16,14 +16,14 @@ use crate::caller::Caller;
 use crate::command::{HistoryCandles, PAGED_MAX};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_ACCEPTABLE, TOO_FAST, UNSATISFIABLE};
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Kind, Media, Parameter, Tag, Word, data};
-use crate::kit::envelope::Problem;
+use crate::kit::envelope::{self, Problem};
 use crate::kit::packed::{accepts_gzip, packed};
 use crate::kit::pieces::{self, AnswerScope, WholeAnswer};
 use crate::kit::visible::may_see;
 use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
-use crate::route::{self, Memory};
-use crate::written::Instant;
+use crate::route::{self, Memory, Work};
+use crate::written::{Day, Instant};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
@@ -38,6 +38,33 @@ struct CandlestickPage {
     candlesticks: Vec<TimedCandlestick>,
     /// Send it as the parameter next, all others unchanged, to go on; null if there is nothing more.
     next: Option<String>,
+    /// With charge=no, if the candles would be charged: there are none in this answer, and this is the cost of those.
+    #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
+    would_charge: Option<QuotaCost>,
+}
+
+/// An answer without candles, because they would be charged.
+#[derive(Debug, Serialize)]
+struct UnchargedPage<'a> {
+    symbol: &'a str,
+    period: String,
+    candlesticks: [(); 0],
+    next: Option<&'a str>,
+    would_charge: QuotaCost,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuotaCost {
+    /// Securities that would be charged: 1.
+    cost: u32,
+    /// Whether the quota suffices. If not, the same request with charge=yes is refused (403, 301607).
+    fits: bool,
+    /// Securities used this month.
+    used: u32,
+    /// Securities a month.
+    limit: u32,
+    /// The day on which the next month begins, in Hong Kong.
+    resets: Day,
 }
 
 #[derive(JsonSchema)]
@@ -167,8 +194,8 @@ const CANDLES_PARAMETERS: &[Parameter] = &[
     Parameter::query(
         "charge",
         Kind::OneOf(&["yes", "no"]),
-        "no: refuse (403, 301607) an answer that would take something of the month's quota, instead of charging it. An account \
-         without a limit is answered",
+        "no: charge nothing. Candles that would be charged are left out, and would_charge in the JSON answer has their cost; other formats \
+         are refused (403, 301607). An account without a limit is answered",
     )
     .or(Word::Text("yes")),
     Parameter::query(
@@ -204,7 +231,10 @@ fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Pr
     };
     let whole = match taken_apart(call, &question, format, caller, site)? {
         Some(whole) => whole,
-        None => whole(call, &question, format, admitted, site)?,
+        None => match admit(&question, format, admitted, site)? {
+            Some(work) => whole(call, &question, format, admitted, work, site)?,
+            None => return uncharged(&question, admitted, site),
+        },
     };
     let (mut reply, candles) = pieces::cut(&whole, call.method, call.headers)?;
     if format == Format::Json && !pieces::is_piecewise(call) && accepts_gzip(call.headers) {
@@ -252,10 +282,12 @@ fn whole(
     question: &Question,
     format: Format,
     admitted: &Admitted,
+    work: Work<HistoryCandles>,
     site: &Site,
 ) -> Result<WholeAnswer, Problem> {
-    affordable(question, &admitted.caller, site)?;
-    let (Paged { answer, next }, has_overnight, floors) = ask(question, admitted, site)?;
+    let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
+    let Paged { answer, next } =
+        work.pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
     let scope = AnswerScope { has_overnight, floors: floors.of(answer.symbol.market()) };
     let candles = answer.candles.len();
     let next = next.map(|at| question.token(at));
@@ -267,6 +299,25 @@ fn whole(
         site.pieces.keep(whose, key(call, format), now, whole.clone());
     }
     Ok(whole)
+}
+
+/// The answer to `charge=no` where candles would be charged. It is never cached: the next request may be charged.
+fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
+    let usage = site.core.access.usage(admitted.account().id, site.core.market_now());
+    let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
+    Ok(envelope::success(UnchargedPage {
+        symbol: question.symbol.as_str(),
+        period: question.period()?.to_string(),
+        candlesticks: [],
+        next: None,
+        would_charge: QuotaCost {
+            cost: 1,
+            fits: usage.remaining() >= 1,
+            used: usage.used,
+            limit: usage.limit,
+            resets: Day(usage.resets),
+        },
+    }))
 }
 
 /// The cache key: two requests with the same key ask for the same bytes. Tokens have been removed from the query.
@@ -291,21 +342,30 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
     }
 }
 
-/// The answer, whether overnight hours can be in it, and from when on the account is served.
-fn ask(question: &Question, admitted: &Admitted, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
+/// Admits a request. `None` if it is answered without candles: they would be charged, and the request has `charge=no`.
+fn admit(
+    question: &Question,
+    format: Format,
+    admitted: &Admitted,
+    site: &Site,
+) -> Result<Option<Work<HistoryCandles>>, Problem> {
+    affordable(question, &admitted.caller, site)?;
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {
         question.query(context.floors).map(HistoryCandles::new)
-    })?;
-    if question.keeps_quota && work.takes_of_quota() {
-        let symbol = &question.symbol;
-        return Err(Refusal::QuotaSpent(format!(
-            "{symbol} would count toward the month's quota, and charge=no keeps it from that"
-        )));
+    });
+    let work = match work {
+        Ok(work) if question.keeps_quota && work.takes_of_quota() => Err(Refusal::QuotaSpent(format!(
+            "{} would count toward the month's quota, and charge=no forbids that",
+            question.symbol
+        ))),
+        work => work,
+    };
+    match work {
+        Ok(work) => Ok(Some(work)),
+        Err(Refusal::QuotaSpent(_)) if question.keeps_quota && format == Format::Json => Ok(None),
+        Err(refusal) => Err(refusal.into()),
     }
-    let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
-    let paged = work.pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
-    Ok((paged, has_overnight, floors))
 }

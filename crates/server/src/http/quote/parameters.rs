@@ -61,7 +61,7 @@ pub(super) struct Question {
     /// Where the previous page ended.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
-    /// Whether an answer that takes something of the quota is refused.
+    /// Whether candles that would be charged are left out.
     pub(super) keeps_quota: bool,
 }
 
@@ -270,7 +270,7 @@ impl Question {
     /// The query for `history`, for an account with these floors.
     pub(super) fn query(&self, floors: FloorTable) -> Result<Query, Refusal> {
         let (symbol, floors) = (self.symbol.clone(), floors.of(self.symbol.market()));
-        let period = self.period.clone()?;
+        let period = self.period()?;
         let select = match self.span.clone()? {
             Span::Dates { start, end } => Select::between(period, floors, start, end).map_err(bad)?,
             Span::Offset { direction, anchor } => {
@@ -278,6 +278,11 @@ impl Question {
             }
         };
         Ok(Query { symbol, period, adjust: self.adjust, sessions: self.sessions, floors, select })
+    }
+
+    /// The period, or why it is refused.
+    pub(super) fn period(&self) -> Result<Period, Refusal> {
+        self.period.clone()
     }
 
     /// The calls that the answer counts as in the rate window.

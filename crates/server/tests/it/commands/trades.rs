@@ -228,6 +228,10 @@ async fn warrants_have_trades_and_no_capital_flow() {
         }
         let answer = server.get(&format!("/v1/quote/capital-flow?symbol={symbol}"), &account).await;
         assert_eq!(answer.status, if is_warrant { 404 } else { 200 }, "{symbol}: {answer:?}");
+        // A page asks this first, so that it need not be refused.
+        let facts = server.get(&format!("/v1/securities/{symbol}"), &account).await;
+        let state = if is_warrant { "unavailable" } else { "known" };
+        assert_eq!(facts.json()["data"]["capital_flow"], state, "{symbol}: {facts:?}");
     }
 }
 

@@ -187,20 +187,50 @@ async fn previews_have_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn what_would_be_charged_is_refused_where_the_quota_is_to_be_kept() {
+async fn an_uncharged_request_is_answered_with_its_cost_where_it_would_be_charged() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
-    let kept = |symbol: &str| format!("/v1/quote/history-candlesticks?symbol={symbol}&limit=1&charge=no");
-    let refused = server.get(&kept("700.HK"), &account).await;
-    assert_eq!((refused.status, refused.json()["code"].clone()), (403, json!(301_607)), "{}", refused.text());
-    // Fewer are used than there are: that is how it is told from a quota that is used up.
-    assert_eq!((refused.header("x-quota-used"), refused.header("x-quota-limit")), (Some("0"), Some("1")));
+    let uncharged =
+        |symbol: &str| format!("/v1/quote/history-candlesticks?symbol={symbol}&limit=1&charge=no");
+    let first = server.get(&uncharged("700.HK"), &account).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert_eq!(
+        data(&first),
+        json!({
+            "symbol": "700.HK", "period": "day", "candlesticks": [], "next": null,
+            "would_charge": {"cost": 1, "fits": true, "used": 0, "limit": 1, "resets": "2026-12-01"},
+        })
+    );
+    assert_eq!((first.header("x-quota-used"), first.header("x-quota-limit")), (Some("0"), Some("1")));
+    // An answer that is read in ranges is cached, this one is not.
+    let ranged = format!("authorization: Bearer {}\r\nrange: bytes=0-9\r\n", account.access_token.expose());
+    assert_eq!(server.http("GET", &uncharged("700.HK"), &ranged, b"").await.status, 200);
     spend(&server, &account, "700.HK").await;
-    assert_eq!(server.get(&kept("700.HK"), &account).await.status, 200, "it is counted already");
-    let spent = server.get(&kept("AAPL.US"), &account).await;
-    assert_eq!((spent.status, spent.header("x-quota-used")), (403, Some("1")), "{}", spent.text());
+    let charged = data(&server.get(&uncharged("700.HK"), &account).await);
+    assert_eq!((charged["candlesticks"].as_array().unwrap().len(), charged.get("would_charge")), (1, None));
+    assert_eq!(server.http("GET", &uncharged("700.HK"), &ranged, b"").await.status, 206);
+    // The quota is used up.
+    let spent = data(&server.get(&uncharged("AAPL.US"), &account).await);
+    assert_eq!(
+        spent["would_charge"],
+        json!({"cost": 1, "fits": false, "used": 1, "limit": 1, "resets": "2026-12-01"})
+    );
     let own = server.account("me", Terms::unlimited());
-    assert_eq!(server.get(&kept("AAPL.US"), &own).await.status, 200, "there is nothing to be kept");
+    let unlimited = data(&server.get(&uncharged("AAPL.US"), &own).await);
+    assert_eq!(unlimited["candlesticks"].as_array().unwrap().len(), 1, "its quota has no limit");
     let wrong = server.get("/v1/quote/history-candlesticks?symbol=700.HK&charge=perhaps", &account).await;
     assert_eq!(wrong.status, 400, "{}", wrong.text());
+}
+
+#[tokio::test]
+async fn an_uncharged_request_for_a_table_is_refused_where_it_would_be_charged() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
+    for format in ["csv", "arrow", "parquet"] {
+        let table = format!("/v1/quote/history-candlesticks?symbol=700.HK&charge=no&format={format}");
+        let refused = server.get(&table, &account).await;
+        let code = refused.json()["code"].clone();
+        assert_eq!((refused.status, code), (403, json!(301_607)), "{}", refused.text());
+        assert_eq!(refused.header("x-quota-used"), Some("0"));
+    }
 }

@@ -136,6 +136,7 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
                 "1m", "2m", "3m", "5m", "10m", "15m", "20m", "30m", "45m", "60m", "120m", "180m", "240m",
                 "day", "week", "month", "quarter", "year",
             ],
+            "capital_flow": "no_trades",
         })
     );
     let days_alone = data(&server.get("/v1/securities/600519.SH", &ann).await);
