@@ -78,7 +78,10 @@ class Methods(Trading):
         self.assertEqual(ask(SYMBOL, LO, Sell, price=Decimal("305.2")).cash_max_qty, 0)
         self.server.move(WEDNESDAY, "10:02:00")
         self.assertEqual(ask(SYMBOL, LO, Sell, price=Decimal("305.2")).cash_max_qty, 200)
-        self.assertEqual(self.refused(ask, SYMBOL, LO, Buy, None), (602001, "price required"))
+        # Without a price at the last one.
+        self.assertEqual(ask(SYMBOL, LO, Buy, None).cash_max_qty, 600)
+        self.assertEqual(self.refused(ask, SYMBOL, LO, Buy, None, "EUR"), (602001, "currency is one of HKD, USD and CNH"))
+        self.assertEqual(self.refused(ask, SYMBOL, LO, Buy, None, None, "5"), (602001, "order not found"))
         ratio = self.trade.margin_ratio(SYMBOL)
         self.assertEqual((ratio.im_factor, ratio.mm_factor, ratio.fm_factor), (Decimal("0.35"), Decimal("0.3"), Decimal("0.25")))
         ratio = self.trade.margin_ratio("LAMP.US")

@@ -222,6 +222,11 @@ impl Feed for World {
         None
     }
 
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
+        let (acted, rest) = self.split(symbol, at)?;
+        rest.first().filter(|acting| acting.candle.time <= at).or_else(|| acted.last()).copied()
+    }
+
     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> {
         None
     }

@@ -176,6 +176,7 @@ impl EquityLog {
         if self.era == head.era() { head.last_number.saturating_sub(self.folded) } else { head.last_number }
     }
 
+    #[cfg(test)]
     pub(crate) fn read(&self) -> u64 {
         self.read
     }

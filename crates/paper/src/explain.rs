@@ -7,6 +7,7 @@ use trading::{Entry, GridId, Order, OrderId};
 
 use crate::PaperError;
 use crate::book::parsed;
+use crate::explained::Ending;
 use crate::grid_story::{GridStory, grid_steps};
 use crate::service::{Clock, Paper};
 use crate::story::{Story, story_of};
@@ -51,9 +52,10 @@ impl Paper {
         }
         let found = self.read(id, (reader, clock), |reading| {
             let known = reading.account.order(order)?;
-            Some((Life::of(known, reading.scene.at), reading.account.participations().to_vec()))
+            let ending = Ending::of(reading.account, &reading.scene, order);
+            Some((Life::of(known, reading.scene.at), reading.account.participations().to_vec(), ending))
         })?;
-        let Some((life, participations)) = found else { return Ok(None) };
+        let Some((life, participations, ending)) = found else { return Ok(None) };
         let names = [order.to_string()];
         let numbers = self.numbers(id, life.range)?;
         let mut entries = Vec::new();
@@ -69,7 +71,7 @@ impl Paper {
             let before = participations.iter().rev().find(|(number, _)| *number < entry.number);
             before.and_then(|(_, share)| *share)
         };
-        Ok(story_of(&entries, order, share))
+        Ok(story_of(&entries, order, share).map(|story| ending.of_story(story)))
     }
 
     /// The newest of what happened to a grid, if there is one of that number.
@@ -85,16 +87,16 @@ impl Paper {
         let found = self.read(id, (reader, clock), |reading| {
             let known = reading.account.grid(grid)?;
             let last = if known.is_open() { reading.scene.at } else { known.updated_at };
-            Some(((known.created_at, last), known.symbol.to_string()))
+            Some(((known.created_at, last), known.symbol.clone()))
         })?;
         let Some((range, symbol)) = found else { return Ok(None) };
         let (first, last) = self.numbers(id, range)?;
         let first = first.max(last.saturating_sub(ENTRIES_MAX));
         let mut entries = Vec::new();
         self.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
-        let mut steps = grid_steps(&entries, grid);
+        let mut steps = grid_steps(&entries, grid, symbol.market());
         steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
-        Ok(Some(GridStory { order_id: grid.to_string(), symbol, steps }))
+        Ok(Some(GridStory { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
     }
 
     /// The last entry before a range of instants, and the last one in it.

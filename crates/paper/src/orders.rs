@@ -37,7 +37,7 @@ fn has_controls(text: &str) -> bool {
 
 fn remark(command: &Command) -> Option<&str> {
     match command {
-        Command::Submit(terms) => Some(terms.remark.as_str()),
+        Command::Submit(request) => Some(request.terms.remark.as_str()),
         Command::Replace { changes, .. } => changes.remark.as_deref(),
         _ => None,
     }

@@ -227,7 +227,7 @@ impl Paper {
             |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
         let audit = audit.map(audited);
         let terms = match commands {
-            [Command::Submit(terms)] => Some(terms.as_ref()),
+            [Command::Submit(request)] => Some(&request.terms),
             _ => None,
         };
         let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };

@@ -17,7 +17,7 @@ pub enum Command {
         account: u64,
         settings: Settings,
     },
-    Submit(Box<Terms>),
+    Submit(Box<Submit>),
     Replace {
         id: OrderId,
         changes: Box<Changes>,

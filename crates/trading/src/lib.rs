@@ -109,7 +109,7 @@ mod work;
 pub use account::Account;
 pub use balance::{Balance, balance, balances, fees_at};
 pub use checks::has_same_terms;
-pub use command::{Command, SubmitGrid};
+pub use command::{Command, Submit, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_exact_price, parse_price, plain_price};

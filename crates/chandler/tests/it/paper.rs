@@ -196,9 +196,9 @@ fn an_account_is_rewound_forked_and_begun_anew() {
         world.json(&[&list[..], clock].concat())["orders"].as_array().unwrap().len()
     };
     assert_eq!((orders(&CLOCK, "ann"), orders(&CLOCK, "twin")), (1, 1));
-    // What comes next is what came before: the same id, the same fill.
+    // The order that was taken back keeps its number.
     let again = world.json(&[&buy[..], &LATER].concat());
-    assert_eq!(again["order_id"], "1000000002");
+    assert_eq!(again["order_id"], "1000000003");
     let (code, said) = world.fails(&["account", "rewind", "ann", "2026-03-18T02:00:15Z", "--as", "too soon"]);
     assert!(code == 1 && said.contains("too soon"), "{said}");
     assert_eq!(world.fails(&["account", "rewind", "ann", "2027-01-01T00:00:00Z"]).0, 1);

@@ -10,7 +10,7 @@ use crate::{Advanced, Moment, PaperError, grid_story, story};
 /// Twenty minutes, each a step up or down.
 fn candles() -> Vec<String> {
     let minute = |number: usize| {
-        let (open, close) = if number % 2 == 0 { (300, 301) } else { (301, 300) };
+        let (open, close) = if number.is_multiple_of(2) { (300, 301) } else { (301, 300) };
         format!("10:{number:02} {open} 301 300 {close} 50000")
     };
     std::iter::once("09:59 300 300 300 300 50000".to_owned()).chain((1..=20).map(minute)).collect()

@@ -23,7 +23,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 31] = [
+pub(crate) const CODES: [(u16, u64, &str); 32] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (

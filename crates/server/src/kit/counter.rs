@@ -67,7 +67,7 @@ pub(crate) fn query(query: &str) -> Result<Option<String>, CounterError> {
         }
     }
     if symbols.is_empty() {
-        ids.iter().for_each(|id| drop(written.append_pair(SYMBOL, id)));
+        written.extend_pairs(ids.iter().map(|id| (SYMBOL, id)));
     }
     Ok(Some(written.finish()))
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use access::{AccessError, Denial, NotOperator};
 use bytes::Bytes;
-use history::HistoryError;
 use http_body_util::Full;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,

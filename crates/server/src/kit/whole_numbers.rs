@@ -12,8 +12,9 @@ pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
     let (mut rest, mut is_in_string, mut is_escaped) = (json, false, false);
     while let Some((byte, after)) = rest.split_first() {
         if !is_in_string
-            && ends_in_integer(&written)
             && let Some(length) = zero_fraction(rest)
+            // Last, because it looks back over all digits of the number.
+            && ends_in_integer(&written)
         {
             rest = rest.get(length..).unwrap_or_default();
             continue;

@@ -48,7 +48,10 @@ fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, A
         };
         let asleep: Vec<GridId> = work.account.grids.open().filter(is_new).map(|grid| grid.id).collect();
         for grid in asleep {
-            work.record(Some(at), Event::GridSlept { grid, candle: Bar::of(acting), reason: SleepingReason::Minutes });
+            work.record(
+                Some(at),
+                Event::GridSlept { grid, candle: Bar::of(acting), reason: SleepingReason::Minutes },
+            );
         }
     }
 }

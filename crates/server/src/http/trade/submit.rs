@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trading::{Command, OutsideRth, Terms};
+use trading::{Command, OutsideRth, Submit, Terms};
 
 use super::docs::{ATTACHED_ORDERS, TERMS_REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};

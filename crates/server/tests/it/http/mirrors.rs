@@ -32,6 +32,7 @@ async fn a_message_may_be_written_in_several_ways() {
     let wanted = server.post("/quote/history-candlesticks", &account, plain).await.json();
     assert_eq!(wanted["data"]["candlesticks"].as_array().unwrap().len(), 2);
     for body in [
+        r#"{"symbol":"700.HK","period":1000.0,"adjust_type":1.0,"query_type":1.0,"offset_request":{"count":2.0}}"#,
         r#"{"symbol":"700.HK","period":"1000","adjustType":"1","queryType":1,"offsetRequest":{"count":"2","date":null}}"#,
         r#"{"symbol":"700.HK","period":1000,"adjust_type":1,"query_type":1,"offset_request":{"count":2,"date":"","minute":""},"date_request":null,"trade_session":null,"further":[1]}"#,
     ] {

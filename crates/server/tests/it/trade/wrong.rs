@@ -268,11 +268,6 @@ async fn a_whole_number_may_have_a_fraction_of_zeros() {
     for (method, path, body) in [
         ("POST", "/v1/admin/accounts/ann", r#"{"quota": 1000.0}"#),
         ("POST", "/v1/admin/paper/ann/deposit", r#"{"amount": 1000.0, "currency": "HKD"}"#),
-        (
-            "POST",
-            "/v1/quote/history_candlestick",
-            r#"{"symbol":"700.HK","period":1000.0,"adjust_type":0.0,"query_type":2.0,"date_request":{"start_date":"20260318","end_date":"20260318"}}"#,
-        ),
     ] {
         let answer = hall.server.http(method, path, &operator, body.as_bytes()).await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
