@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-20}
 tools=$PWD/target/tools
-[ -x "$tools/bin/cargo-fuzz" ] || cargo install --quiet --locked --version 0.13.2 --root "$tools" cargo-fuzz
+[ -x "$tools/bin/cargo-fuzz" ] || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --locked --version 0.13.2 --root "$tools" cargo-fuzz
 PATH=$tools/bin:$PATH
 export PATH
 # The sanitizer flags are unstable; this lets the stable compiler take them.
