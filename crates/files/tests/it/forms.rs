@@ -316,7 +316,7 @@ fn file_names_say_the_symbol_where_no_column_does() {
 
 #[test]
 fn the_case_of_a_header_does_not_decide_what_a_file_is_called() {
-    let symbol_of = |name: &str, text: &str| match crate::common::open(name, text, &options()) {
+    let symbol_of = |name: &str, text: &str| match crate::common::open(name, text.as_bytes(), &options()) {
         Ok(files::Table::Candles(reader)) => reader.symbols()[0].to_string(),
         Ok(other) => panic!("{other:?}"),
         Err(error) => error.problem.to_string(),

@@ -143,7 +143,7 @@ fn a_grid_at_its_limit_still_closes_at_a_bound() {
 fn the_entries_of_grids_are_bounded_whatever_the_market_does() {
     // Every candle goes a step up or down, so that each would trigger each grid.
     let minute = |number: usize| {
-        let (open, close) = if number % 2 == 0 { ("300", "301") } else { ("301", "300") };
+        let (open, close) = if number.is_multiple_of(2) { ("300", "301") } else { ("301", "300") };
         format!("candle 700.HK {:02}:{:02} {open} 301 300 {close} 50000", 10 + number / 60, number % 60)
     };
     let candles: Vec<String> = (1..110).map(minute).collect();
