@@ -32,7 +32,8 @@ pub(crate) fn symbol_of(
     }
     // With a region the user says that names are tickers, whatever word they are.
     if region.is_none() && says_nothing(&stem) {
-        return Err(format!("the file's name, {stem:?}, does not say which security it is of"));
+        return guess()
+            .ok_or_else(|| format!("the file's name, {stem:?}, does not say which security it is of"));
     }
     let said = parse_symbol(&stem, spelling, region).or_else(|reason| bare_us(&stem).ok_or(reason));
     let reason = match said {

@@ -129,8 +129,9 @@ impl Paper {
                         entries.push(parsed(id, &trigger)?);
                     }
                     entries.push(parsed(id, &row)?);
+                } else {
+                    before = Some(row);
                 }
-                before = Some(row);
             }
         }
         Ok(())

@@ -16,7 +16,10 @@ const ARGUMENTS: [(&str, &str); 24] = [
     ("order show", "1000000001"),
     ("order why", "1000000001"),
     ("grid info", "700.HK"),
-    ("grid submit", "700.HK --base 305 --lower 300 --upper 310 --spread 0.4 --quantity 100"),
+    (
+        "grid submit",
+        "700.HK --base 305 --lower 300 --upper 310 --spread 0.4 --quantity 100 --min-position 100 --max-position 1000",
+    ),
     ("grid replace", "1900000001 --spread 0.6"),
     ("grid cancel", "1900000001"),
     ("grid suspend", "1900000001"),
@@ -44,6 +47,10 @@ fn every_command_says_that_nothing_answers_there() {
         let words: Vec<&str> =
             name.split(' ').chain(more.split_whitespace()).chain(["--server", DEAD]).collect();
         for token in [Some("ap_x"), None] {
+            // Without a login there is nothing that a server could say about it.
+            if name == "auth status" && token.is_none() {
+                continue;
+            }
             let mut command = world.command(&words);
             command.env_remove("CHANDLER_STORE").env("HOME", world.path("home"));
             if let Some(token) = token {

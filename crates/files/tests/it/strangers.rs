@@ -321,7 +321,7 @@ fn symbols_are_guessed_from_the_words_of_a_name_and_said_to_be_guesses() {
         600519_SH_day_2024.csv                    : 600519.SH (guessed) | 600519.SH (guessed) | 600519.SH (guessed)
         yahoo-AAPL-MSFT.csv                       : none | none | none
         AAPL_2024.csv                             : none | AAPL.US (guessed) | AAPL.HK (guessed)
-        export.csv                                : none | EXPORT.US | EXPORT.HK
-        BRK-B.csv                                 : none | BRK.B.US | BRK-B.HK
+        export.csv                                : none | none | EXPORT.HK
+        BRK-B.csv                                 : BRK.B.US | BRK.B.US | BRK-B.HK
     "#]].assert_eq(&names.map(row).concat());
 }

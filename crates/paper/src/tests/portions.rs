@@ -5,7 +5,7 @@ use trading::{Command, GridRuleInput, Quantity, Side, SubmitGrid, parse_price, p
 
 use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
-use crate::{Advanced, Moment, PaperError, grid_story, story};
+use crate::{Advanced, Moment, PaperError, explained, grid_story};
 
 /// Twenty minutes, each a step up or down.
 fn candles() -> Vec<String> {
@@ -177,8 +177,10 @@ fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
     let journal = service.paper.journal(id).unwrap();
     assert!(orders.len() > 10, "{}", orders.len());
     for order in orders {
-        let told = service.with_reader(|reader| service.paper.order_story(id, order, (reader, now)));
-        assert_eq!(told.unwrap(), story(&journal, order));
+        let part = service.with_reader(|reader| service.paper.order_story(id, order, (reader, now)));
+        let all = service
+            .with_reader(|reader| service.paper.look(id, (reader, now), |seen| explained(seen, order)));
+        assert_eq!(part.unwrap(), all.unwrap());
     }
     for grid in grids {
         let told = service.with_reader(|reader| service.paper.grid_story(id, grid, (reader, now)));

@@ -35,14 +35,14 @@ fn orders_of_every_kind_count_while_they_are_open() {
 }
 
 #[test]
-fn an_order_that_makes_no_sense_is_told_so_before_the_limit_is() {
+fn the_checks_of_an_order_come_before_the_limit_of_open_orders() {
     let mut player = play(
         "mark 700.HK 300
         given cash HKD 10000000
         given set open_orders 1
         10:00 buy 100 700.HK LO 290",
     );
-    assert!(said(&mut player, "10:01 buy 50 700.HK LO 290").contains("lot"));
+    assert!(said(&mut player, "10:01 buy 50 700.HK LO 290").contains("multiple of 100"));
 }
 
 #[test]

@@ -367,5 +367,5 @@ async fn an_account_has_so_many_orders_open_as_its_operator_lets_it_have() {
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 3);
     let (_, code, told) =
         refused(&hall.manage("/v1/admin/paper/ann/settings", json!({"open_orders": 0})).await);
-    assert_eq!((code, told.as_str()), (602_001, "open_orders must be from 1 to 10000"));
+    assert_eq!((code, told.as_str()), (301_600, "open_orders must be from 1 to 10000"));
 }
