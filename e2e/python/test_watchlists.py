@@ -2,6 +2,7 @@
 
 import json
 import unittest
+from datetime import datetime, timezone
 from decimal import Decimal
 
 import harness
@@ -55,6 +56,9 @@ class Watchlists(unittest.TestCase):
         told = json.loads(harness.chandler(
             self.server.store, "watchlist", "list", "--account", "watcher", "--format", "json", clock=self.server.clock))
         _, envelope = self.server.request("GET", "/v1/watchlist/groups", account)
+        # The command line has the same with times in RFC 3339.
+        for one in (one for group in envelope["data"]["groups"] for one in group["securities"]):
+            one["watched_at"] = datetime.fromtimestamp(int(one["watched_at"]), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.assertEqual(told, envelope["data"])
         context.update_pinned(PinnedMode.Remove, [US])
         self.assertEqual(symbols(self.groups(context)["wicks"]), [HK, US])
