@@ -174,6 +174,10 @@ impl Feed for OneMorning {
         None
     }
 
+    fn newest(&self, _: &Symbol, at: Timestamp) -> Option<ActingCandle> {
+        self.acting().into_iter().rev().find(|acting| acting.candle.time <= at)
+    }
+
     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> {
         None
     }
