@@ -32,7 +32,11 @@ pub(crate) fn symbol_of(
     }
     // With a region the user says that names are tickers, whatever word they are.
     if region.is_none() && says_nothing(&stem) {
+        // Digits alone say nothing, but `600519_SH_day` has a code and its region.
+        let parts = || stem.split(|c| c == '.' || BETWEEN.contains(&c));
+        let names = |symbol: &Symbol| parts().any(|part| Region::parse(part) == Some(symbol.region()));
         return guess()
+            .filter(|(symbol, _)| names(symbol))
             .ok_or_else(|| format!("the file's name, {stem:?}, does not say which security it is of"));
     }
     let said = parse_symbol(&stem, spelling, region).or_else(|reason| bare_us(&stem).ok_or(reason));
