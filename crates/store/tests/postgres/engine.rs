@@ -392,7 +392,7 @@ fn the_session_is_ours_whatever_the_defaults_are() {
     admin
         .script(&format!(
             "create role {role} login superuser; alter role {role} set default_transaction_isolation = 'serializable'; \
-             alter role {role} set synchronous_commit = off; alter role {role} set statement_timeout = 1"
+             alter role {role} set synchronous_commit = off; alter role {role} set statement_timeout = 7000"
         ))
         .unwrap();
     let address = parsed(&as_user(&place, &role));
