@@ -32,6 +32,7 @@ impl Shared {
         let PaceLimit { kind, key, requests, within } = *limit;
         let Some(decisive) = requests.checked_sub(1).map(i64::from) else { return Ok(Err(within)) };
         let db = self.quick();
+        let mut full = None;
         for _ in 0..TRIES_MAX {
             if db.run(sql::TAKE, (kind, key, 8 * decisive + 1, micros(within), 8 * decisive))? > 0 {
                 return Ok(Ok(()));
@@ -44,11 +45,13 @@ impl Shared {
                     if let Err(wait) = room(limit, &mut times, now) {
                         return Ok(Err(wait));
                     }
+                    full = Some(Err(Duration::ZERO));
                 }
                 None => drop(db.run(sql::BEGIN, (kind, key))?),
             }
         }
-        Err(contended(&db, "count a request"))
+        // Other requests took every place that became free.
+        full.ok_or_else(|| contended(&db, "count a request"))
     }
 
     /// Counts a request for several keys, each with a limit of its own: for all of them or for none. Otherwise how long to wait.

@@ -94,6 +94,7 @@ impl Shared {
         let db = self.quick();
         // Before which of the requests there must be room.
         let decisive = ask.requests.checked_sub(ask.calls).map(i64::from);
+        let mut full = None;
         for _ in 0..TRIES_MAX {
             if let Some(decisive) = decisive {
                 let (at, kept, window) = (8 * decisive + 1, 8 * decisive, micros(ask.within));
@@ -111,16 +112,17 @@ impl Shared {
                 Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
             })?;
             match window {
-                // The clock goes on between the two statements: the next try takes what has become free.
                 Some(window) if !window.wait(ask).is_zero() => return Ok(RateDecision::Refused(window)),
-                Some(_) => {}
+                // The clock goes on between the two statements: the next try takes what has become free.
+                Some(window) => full = Some(window),
                 None if decisive.is_none() => {
                     return Ok(RateDecision::Refused(RateTimes { now_us: 0, times_us: Vec::new() }));
                 }
                 None => drop(db.run(sql::BEGIN, [account.0])?),
             }
         }
-        Err(contended(&db, "count a request"))
+        // Other requests took every place that became free: at each try the window was full.
+        full.map(RateDecision::Refused).ok_or_else(|| contended(&db, "count a request"))
     }
 
     /// When the last requests of an account were admitted.
@@ -141,6 +143,7 @@ impl Shared {
     ) -> Result<Result<(), Duration>, StoreError> {
         let db = self.quick();
         let (each_us, room_us) = (micros(each), micros(room));
+        let mut empty = None;
         for _ in 0..TRIES_MAX {
             if db.run(sql::CALL, (account.0, each_us, room_us))? > 0 {
                 return Ok(Ok(()));
@@ -148,12 +151,12 @@ impl Shared {
             let full_in: Option<i64> = db.first(sql::BUCKET, (account.0, room_us), |row| row.get(0))?;
             match full_in.map(|full_in| full_in.saturating_add(each_us).saturating_sub(room_us)) {
                 Some(wait) if wait > 0 => return Ok(Err(duration(wait))),
-                Some(_) => {}
+                Some(_) => empty = Some(Err(Duration::ZERO)),
                 None if db.run(sql::BEGIN_CALLS, (account.0, each_us))? > 0 => return Ok(Ok(())),
                 None => {}
             }
         }
-        Err(contended(&db, "count a call"))
+        empty.ok_or_else(|| contended(&db, "count a call"))
     }
 
     /// Brings back what this node has admitted and the database's server may have lost. What is there already is not counted twice.
