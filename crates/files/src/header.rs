@@ -205,6 +205,7 @@ const SECURITY: &[&str] = &[
     "dividend_yield",
     "kind",
     "delisted_on",
+    "from",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
 /// All of them, or it is another table.

@@ -56,6 +56,8 @@ pub struct SecurityRow {
     pub dividend_yield: Option<String>,
     pub kind: Option<SecurityKind>,
     pub delisted_on: Option<Date>,
+    /// The day from which on the shares and the figures of this row hold; the other columns hold always.
+    pub from: Option<Date>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,7 +268,7 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
     {
         return Err("delisted_on is before listing_date".to_owned());
     }
-    Ok(SecurityRow {
+    let row = SecurityRow {
         line,
         symbol: row.symbol(options)?,
         name_en: row.text("name_en")?,
@@ -287,7 +289,14 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
         dividend_yield: row.decimal("dividend_yield")?,
         kind: row.kind()?,
         delisted_on,
-    })
+        from: row.date("from")?,
+    };
+    let shares = [row.total_shares, row.circulating_shares, row.hk_shares];
+    let figures = [&row.eps, &row.eps_ttm, &row.bps, &row.dividend_yield];
+    if row.from.is_some() && shares.iter().all(Option::is_none) && figures.iter().all(|text| text.is_none()) {
+        return Err("from without shares or per-share figures: nothing holds from that day on".to_owned());
+    }
+    Ok(row)
 }
 
 fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow, String> {

@@ -51,10 +51,10 @@ pub use backup::{
 };
 pub use candles::{
     Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    ERA_VERSIONS, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState,
-    Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX, QuarantineEntry, QuarantineOf,
-    QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail, Totals,
-    TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
+    DatedFigures, ERA_VERSIONS, FIGURES_MAX, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord,
+    ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
+    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
+    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;

@@ -73,6 +73,37 @@ fn a_bad_security_is_told_with_its_line() {
 }
 
 #[test]
+fn shares_and_figures_may_hold_from_a_day_on() {
+    let records = securities(
+        "symbol,from,total_shares,eps_ttm,dividend_yield\n700.HK,,9000,,\n700.HK,2026-03-01,9100,1.5,0\n\
+         700.HK,20260601,,-2,\n700.HK,2026-09-01,,,\n700.HK,soon,1,,\n",
+    );
+    let read: Vec<String> = records
+        .rows
+        .iter()
+        .map(|row| {
+            format!("{:?} {:?} {:?} {:?}", row.from, row.total_shares, row.eps_ttm, row.dividend_yield)
+        })
+        .collect();
+    assert_eq!(
+        read,
+        [
+            "None Some(9000) None None",
+            "Some(2026-03-01) Some(9100) Some(\"1.5\") Some(\"0\")",
+            "Some(2026-06-01) None Some(\"-2\") None",
+        ]
+    );
+    let reasons: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    assert_eq!(
+        reasons,
+        [
+            "5: from without shares or per-share figures: nothing holds from that day on",
+            "6: from is not a date: write YYYY-MM-DD",
+        ]
+    );
+}
+
+#[test]
 fn a_kind_is_one_of_four_words_or_not_told() {
     let records = securities(
         "symbol,kind,listing_date,delisted_on\n700.HK,equity,,\n2800.HK,ETF,,\n823.HK, reit ,,2031-01-02\n12345.HK,warrant,,\n\

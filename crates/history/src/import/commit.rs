@@ -7,8 +7,8 @@ use std::sync::mpsc::Receiver;
 use files::{MarginRow, Rejected, SecurityRow};
 use market::{Symbol, Timestamp};
 use store::{
-    Batch, Change, ImportId, ImportProgress, ImportRecord, ImportState, Margin, NewImport, QuarantineRow,
-    Reader, Security, Series, StoreError, StoredAction, Writer,
+    Batch, Change, DatedFigures, ImportId, ImportProgress, ImportRecord, ImportState, Margin, NewImport,
+    QuarantineRow, Reader, Security, Series, StoreError, StoredAction, Writer,
 };
 
 use super::beside::Beside;
@@ -411,10 +411,11 @@ pub(crate) fn join(
     reports
 }
 
-/// A row of a securities file laid over what is known: a file that lacks a column says nothing about it.
+/// A row of a securities file laid over what is known: a file that lacks a column says nothing about it. Shares and figures of a row
+/// with a day hold from that day on.
 fn security(row: SecurityRow, known: Option<Security>) -> Security {
     let known = known.unwrap_or_else(|| Security::new(row.symbol.clone()));
-    Security {
+    let mut security = Security {
         symbol: row.symbol,
         name_en: row.name_en.or(known.name_en),
         name_cn: row.name_cn.or(known.name_cn),
@@ -425,14 +426,31 @@ fn security(row: SecurityRow, known: Option<Security>) -> Security {
         board: row.board.or(known.board),
         listing_date: row.listing_date.or(known.listing_date),
         decimals: row.decimals.unwrap_or(known.decimals),
-        total_shares: row.total_shares.or(known.total_shares),
-        circulating_shares: row.circulating_shares.or(known.circulating_shares),
-        hk_shares: row.hk_shares.or(known.hk_shares),
-        eps: row.eps.or(known.eps),
-        eps_ttm: row.eps_ttm.or(known.eps_ttm),
-        bps: row.bps.or(known.bps),
-        dividend_yield: row.dividend_yield.or(known.dividend_yield),
         kind: row.kind.or(known.kind),
         delisted_on: row.delisted_on.or(known.delisted_on),
+        ..known
+    };
+    if let Some(from) = row.from {
+        security.add_figures(DatedFigures {
+            from,
+            total_shares: row.total_shares,
+            circulating_shares: row.circulating_shares,
+            hk_shares: row.hk_shares,
+            eps: row.eps,
+            eps_ttm: row.eps_ttm,
+            bps: row.bps,
+            dividend_yield: row.dividend_yield,
+        });
+        return security;
+    }
+    Security {
+        total_shares: row.total_shares.or(security.total_shares),
+        circulating_shares: row.circulating_shares.or(security.circulating_shares),
+        hk_shares: row.hk_shares.or(security.hk_shares),
+        eps: row.eps.or(security.eps),
+        eps_ttm: row.eps_ttm.or(security.eps_ttm),
+        bps: row.bps.or(security.bps),
+        dividend_yield: row.dividend_yield.or(security.dividend_yield),
+        ..security
     }
 }

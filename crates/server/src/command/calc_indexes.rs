@@ -138,7 +138,8 @@ impl Facts {
             true => five_minutes_before(symbol, (day, floors), core, reader, as_of)?,
             false => None,
         };
-        let security = reader.view().security(symbol)?;
+        let today = zone.date(as_of.now());
+        let security = reader.view().security(symbol)?.map(|security| security.on(today));
         let board = security.as_ref().and_then(|security| security.board.as_deref());
         let kind = security.as_ref().and_then(|security| security.kind);
         let kind = kind.unwrap_or_else(|| SecurityKind::presumed(symbol, board));

@@ -44,7 +44,13 @@ impl Command for StaticInfo {
             tracing::error!(%error, "cannot read securities");
             Refusal::Internal
         })?;
-        Ok(StaticInfoResponse { secu_static_info: found.into_iter().map(info).collect() })
+        let now = core.market_now();
+        let today = |security: &Security| core.history.venue(&security.symbol).zone().date(now);
+        let infos = found.into_iter().map(|security| {
+            let today = today(&security);
+            info(security.on(today))
+        });
+        Ok(StaticInfoResponse { secu_static_info: infos.collect() })
     }
 }
 

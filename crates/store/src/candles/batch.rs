@@ -3,7 +3,7 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
-use crate::candles::{nodes_sql, sql};
+use crate::candles::{FIGURES_MAX, figures, nodes_sql, sql};
 use crate::count::signed;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
@@ -102,6 +102,10 @@ impl<'a> Batch<'a> {
         self.write(|batch| {
             if security.decimals > DECIMALS_MAX {
                 let reason = format!("{} decimals are more than {DECIMALS_MAX}", security.decimals);
+                return Err(StoreError::unfit(&security.symbol, reason));
+            }
+            if security.dated.len() > FIGURES_MAX {
+                let reason = format!("figures of more than {FIGURES_MAX} days");
                 return Err(StoreError::unfit(&security.symbol, reason));
             }
             let change = match batch.security(&security.symbol)? {
@@ -394,6 +398,7 @@ fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
         &security.dividend_yield,
         security.kind.map(SecurityKind::as_str),
         security.delisted_on.map(|date| date.to_string()),
+        figures::written(&security.dated),
     );
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

@@ -7,6 +7,7 @@ pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
 pub use era::{ERA_VERSIONS, era};
+pub use figures::{DatedFigures, FIGURES_MAX};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
@@ -29,6 +30,7 @@ mod bulk;
 pub(crate) mod chain;
 mod copy;
 mod era;
+mod figures;
 mod ledger;
 mod margin;
 mod nearby;

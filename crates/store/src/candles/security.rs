@@ -1,5 +1,6 @@
 use market::{Date, SecurityKind, Symbol};
 
+use super::figures::{self, DatedFigures};
 use crate::count::small;
 use crate::engine::{Fault, Row};
 
@@ -28,6 +29,8 @@ pub struct Security {
     pub kind: Option<SecurityKind>,
     /// The first day on which it is not traded any more.
     pub delisted_on: Option<Date>,
+    /// Shares and per-share figures that hold from a day on, in the order of the days. Before the first of them, those above hold.
+    pub dated: Vec<DatedFigures>,
 }
 
 impl Security {
@@ -55,6 +58,43 @@ impl Security {
             dividend_yield: None,
             kind: None,
             delisted_on: None,
+            dated: Vec::new(),
+        }
+    }
+
+    /// The security with the shares and figures of a day. Rows of later days are not looked at.
+    pub fn on(mut self, day: Date) -> Security {
+        for dated in std::mem::take(&mut self.dated).into_iter().take_while(|dated| dated.from <= day) {
+            let DatedFigures {
+                from: _,
+                total_shares,
+                circulating_shares,
+                hk_shares,
+                eps,
+                eps_ttm,
+                bps,
+                dividend_yield,
+            } = dated;
+            self.total_shares = total_shares.or(self.total_shares);
+            self.circulating_shares = circulating_shares.or(self.circulating_shares);
+            self.hk_shares = hk_shares.or(self.hk_shares);
+            self.eps = eps.or(self.eps);
+            self.eps_ttm = eps_ttm.or(self.eps_ttm);
+            self.bps = bps.or(self.bps);
+            self.dividend_yield = dividend_yield.or(self.dividend_yield);
+        }
+        self
+    }
+
+    /// Adds figures that hold from a day on. What they do not say is left as the stored ones of that day have it.
+    pub fn add_figures(&mut self, new: DatedFigures) {
+        match self.dated.binary_search_by_key(&new.from, |dated| dated.from) {
+            Ok(at) => {
+                if let Some(known) = self.dated.get_mut(at) {
+                    *known = new.over(std::mem::take(known));
+                }
+            }
+            Err(at) => self.dated.insert(at, new),
         }
     }
 
@@ -80,6 +120,7 @@ impl Security {
             dividend_yield: row.get(16)?,
             kind: kind(row, 17)?,
             delisted_on: date(row, 18, "delisting date")?,
+            dated: figures::read(row.text_or_null(19)?.unwrap_or_default())?,
         })
     }
 }

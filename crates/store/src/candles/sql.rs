@@ -10,7 +10,8 @@ use crate::engine::statements::statements;
 macro_rules! security_columns {
     () => {
         "symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
-         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on"
+         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
+         dated_figures"
     };
 }
 macro_rules! series_columns {
@@ -67,14 +68,14 @@ statements! {
         "insert into security (symbol, decimals) values ($1, $2) on conflict (symbol) do nothing";
     PUT_SECURITY: "write a security", concat!(
         "insert into security (", security_columns!(), ") \
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
          on conflict (symbol) do update set name_en = excluded.name_en, name_cn = excluded.name_cn, \
          name_hk = excluded.name_hk, exchange = excluded.exchange, currency = excluded.currency, \
          lot_size = excluded.lot_size, board = excluded.board, listing_date = excluded.listing_date, \
          decimals = excluded.decimals, total_shares = excluded.total_shares, \
          circulating_shares = excluded.circulating_shares, hk_shares = excluded.hk_shares, eps = excluded.eps, \
          eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield, \
-         kind = excluded.kind, delisted_on = excluded.delisted_on");
+         kind = excluded.kind, delisted_on = excluded.delisted_on, dated_figures = excluded.dated_figures");
 
     ACTIONS: "read corporate actions",
         "select ex_date, cash, split, bonus, rights, rights_price, pay_date from sealed_corporate_action \

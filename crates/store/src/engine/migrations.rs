@@ -39,6 +39,8 @@ pub(crate) const ALL: &[Migration] = &[
     step!("candles", 6, "own_grains", "0006_own_grains"),
     step!("candles", 7, "undo", "0007_undo"),
     step!("candles", 8, "nodes", "0008_nodes"),
+    // Nodes that do not know the column serve what held before.
+    Migration { oldest: 8, ..step!("candles", 9, "dated_figures", "0009_dated_figures") },
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.

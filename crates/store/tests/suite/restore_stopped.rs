@@ -100,6 +100,7 @@ fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() 
              drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
              alter table security drop column trade_day_count; delete from counter where name = 'trade';
              alter table security drop column kind; alter table security drop column delisted_on;
+             alter table security drop column dated_figures;
              alter table corporate_action drop column pay_date; delete from migration where version > 1",
     )
     .unwrap();

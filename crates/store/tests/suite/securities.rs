@@ -1,7 +1,17 @@
 use market::SecurityKind;
-use store::{Change, Security, StoreError};
+use store::{Change, DatedFigures, FIGURES_MAX, Security, StoreError};
 
 use crate::fixture::{block, fresh, minutes, put, symbol};
+
+/// Figures of which some are known.
+fn figures(from: &str) -> DatedFigures {
+    DatedFigures {
+        from: from.parse().unwrap(),
+        total_shares: Some(9_100_000_000),
+        eps: Some("-0.5".to_owned()),
+        ..DatedFigures::default()
+    }
+}
 
 fn tencent() -> Security {
     Security {
@@ -24,6 +34,7 @@ fn tencent() -> Security {
         dividend_yield: Some("4.5".to_owned()),
         kind: Some(SecurityKind::Equity),
         delisted_on: Some("2031-01-02".parse().unwrap()),
+        dated: vec![figures("2026-03-01"), figures("2026-06-01")],
     }
 }
 
@@ -42,6 +53,16 @@ fn a_security_comes_back_field_by_field() {
     assert_eq!(snapshot.security(&symbol("700.HK")).unwrap(), Some(tencent()));
     assert_eq!(snapshot.securities().unwrap(), [tencent(), bare]);
     assert_eq!(snapshot.security(&symbol("5.HK")).unwrap(), None);
+}
+
+#[test]
+fn a_security_has_figures_of_a_thousand_days_at_most() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let mut long = tencent();
+    long.dated = vec![figures("2026-03-01"); FIGURES_MAX + 1];
+    assert!(batch.put_security(&long).is_err());
 }
 
 #[test]

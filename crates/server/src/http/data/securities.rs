@@ -83,6 +83,18 @@ struct SecurityFacts {
     currency: String,
     lot: i64,
     decimals: u32,
+    /// Null if it is not known, as all of these. They are those of today by the market's clock.
+    total_shares: Option<i64>,
+    circulating_shares: Option<i64>,
+    hk_shares: Option<i64>,
+    /// Earnings per share of the last year, as a decimal.
+    eps: Option<String>,
+    /// Of the last twelve months.
+    eps_ttm: Option<String>,
+    /// Net assets per share.
+    bps: Option<String>,
+    /// The dividend of a share, not a percentage.
+    dividend_yield: Option<String>,
     sessions: Vec<SecuritySession>,
     /// The market's time.
     now: Instant,
@@ -210,6 +222,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let periods =
         site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
     let periods = periods.map_err(Refusal::from)?;
+    let security = security.on(today);
     Ok(envelope::success(SecurityFacts {
         symbol: security.symbol.as_str().to_owned(),
         name_en: security.name_en.unwrap_or_default(),
@@ -221,6 +234,13 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         currency: security.currency.unwrap_or_else(|| market.currency().to_owned()),
         lot: security.lot_size.unwrap_or(1),
         decimals: security.decimals,
+        total_shares: security.total_shares,
+        circulating_shares: security.circulating_shares,
+        hk_shares: security.hk_shares,
+        eps: security.eps,
+        eps_ttm: security.eps_ttm,
+        bps: security.bps,
+        dividend_yield: security.dividend_yield,
         sessions: segments.into_iter().map(hours).collect(),
         now: Instant::local(now, venue.zone()),
         periods: periods.iter().map(Period::to_string).collect(),

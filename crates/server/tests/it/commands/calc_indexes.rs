@@ -78,3 +78,48 @@ async fn a_question_without_symbols_or_indexes_is_refused_and_rights_count() {
     let symbols: Vec<&str> = answer.security_calc_index.iter().map(|row| row.symbol.as_str()).collect();
     assert_eq!(symbols, ["600519.SH"]);
 }
+
+#[tokio::test]
+async fn figures_hold_from_their_day_on_by_the_market_clock() {
+    let server = Running::start().await;
+    let path = server.dir.path().join("figures.csv");
+    // The dividend of the first is not known, that of the second is nothing.
+    let rows = "symbol,from,total_shares,eps_ttm,dividend_yield\n700.HK,,1000,,\n\
+                700.HK,2026-11-12,2000,2.5,\n700.HK,2026-11-13,,,0\n700.HK,2026-11-14,9000,9,9\n";
+    std::fs::write(&path, rows).unwrap();
+    import_files(server.dir.path(), &[path]);
+    let account = server.account("ann", terms());
+    // Midnight in Hong Kong between the 11th and the 12th, between the 12th and the 13th, and a moment before the 14th.
+    for (now, shares, eps, dividend, value, ratio) in [
+        (1_794_412_799, 1_000, "", "", Some(1_000), ""),
+        (1_794_412_800, 2_000, "2.5", "", Some(2_000), ""),
+        (1_794_499_200, 2_000, "2.5", "0", Some(2_000), "0.00"),
+        (1_794_585_599, 2_000, "2.5", "0", Some(2_000), "0.00"),
+        (1_794_585_600, 9_000, "9", "9", Some(9_000), "9"),
+    ] {
+        server.set_now(now);
+        let mut client = server.signed_in(&account).await;
+        let request = wire::quote::SymbolsRequest { symbol: vec!["700.HK".to_owned()] };
+        let infos: wire::quote::StaticInfoResponse = client.ask(10, &request).await.unwrap();
+        let info = &infos.secu_static_info[0];
+        assert_eq!(
+            (info.total_shares, &*info.eps_ttm, &*info.dividend_yield),
+            (shares, eps, dividend),
+            "{now}"
+        );
+        let answer: CalcIndexesResponse =
+            client.ask(26, &asked(&["700.HK"], vec![1, 8, 12, 14])).await.unwrap();
+        let row = &answer.security_calc_index[0];
+        let units = |text: &str| text.replace('.', "").parse::<i64>().unwrap();
+        assert_eq!(Some(units(&row.total_market_value)), value.map(|shares| units(&row.last_done) * shares));
+        assert_eq!(row.pe_ttm_ratio.is_empty(), eps.is_empty(), "{now}");
+        if ratio != "9" {
+            assert_eq!(row.dividend_ratio_ttm, ratio, "{now}");
+        }
+        let facts = server.get("/v1/securities/700.HK", &account).await.json()["data"].clone();
+        assert_eq!(facts["total_shares"], json!(shares));
+        let known = |text: &str| if text.is_empty() { json!(null) } else { json!(text) };
+        assert_eq!((&facts["eps_ttm"], &facts["dividend_yield"]), (&known(eps), &known(dividend)), "{now}");
+        assert_eq!(facts["bps"], json!(null));
+    }
+}

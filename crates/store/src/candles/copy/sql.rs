@@ -99,12 +99,12 @@ statements! {
     SECURITY: "fetch a security",
         "select symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
          total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
-         series_count, action_count, trade_day_count from sealed_security where symbol = $1";
+         dated_figures, series_count, action_count, trade_day_count from sealed_security where symbol = $1";
     ADD_SECURITY: "keep a security",
         "insert into security (symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, \
          decimals, total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
-         series_count, action_count, trade_day_count) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
-         $14, $15, $16, $17, $18, $19, $20, $21, $22)";
+         dated_figures, series_count, action_count, trade_day_count) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)";
     DROP_SECURITY: "forget a security", "delete from security where symbol = $1";
 
     SERIES: "fetch the series of a symbol",

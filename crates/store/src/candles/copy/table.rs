@@ -70,7 +70,7 @@ pub(super) const SECURITY: Table = Table {
     read: sql::SECURITY,
     add: sql::ADD_SECURITY,
     remove: sql::DROP_SECURITY,
-    columns: 22,
+    columns: 23,
     keys: 1,
     body: None,
 };
