@@ -113,6 +113,8 @@ class Comeback(unittest.TestCase):
         self.pushes = []
         self.trade.set_on_order_changed(self.pushes.append)
         self.trade.subscribe([TopicType.Private])
+        # The log is written after the answer: a line that is still missing would later pass for a second subscription.
+        harness.wait_for(lambda: self.subscriptions() == 1, "the first subscription in the log")
 
     def subscriptions(self):
         lines = self.server.said().splitlines()
