@@ -86,7 +86,7 @@ struct AccountCache {
 
 /// How fresh the data must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Freshness {
     /// What the database says now.
     Fresh,
     /// What it said at the last look. For a connection that answers thousands of requests a second and has looked a moment
@@ -269,7 +269,7 @@ impl Access {
     }
 
     pub fn account(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
-        Ok(self.look(id, Look::Fresh)?.map(|(_, account)| account))
+        Ok(self.look(id, Freshness::Fresh)?.map(|(_, account)| account))
     }
 
     pub fn account_named(&self, name: &str) -> Result<Option<Account>, AccessError> {
@@ -433,8 +433,8 @@ impl Access {
         Ok(self.accounts.version_reader()?)
     }
 
-    /// Checks whether an account has changed. A later [`Look::Recent`] sees everything up to this check.
-    pub fn glance(&self) -> Result<(), AccessError> {
+    /// Checks whether an account has changed. A later [`Freshness::Recent`] sees everything up to this check.
+    pub fn version_check(&self) -> Result<(), AccessError> {
         self.current_version().map(drop)
     }
 
@@ -498,8 +498,12 @@ impl Access {
 
     /// An account as it stands now, also if another process has changed it, with the version of the database at which that is
     /// so.
-    pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let version = match self.seen().filter(|_| look == Look::Recent) {
+    pub(crate) fn look(
+        &self,
+        id: AccountId,
+        look: Freshness,
+    ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
+        let version = match self.seen().filter(|_| look == Freshness::Recent) {
             Some(version) => version,
             None => self.current_version()?,
         };
@@ -528,13 +532,13 @@ impl Access {
 
     /// The account of a caller, if it still is what it was when they proved to be it.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        self.standing_at(caller, Look::Fresh)
+        self.standing_at(caller, Freshness::Fresh)
     }
 
     pub(crate) fn standing_at(
         &self,
         caller: &Caller,
-        look: Look,
+        look: Freshness,
     ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         let stands = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
         let Some((version, account)) =

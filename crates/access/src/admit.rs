@@ -8,7 +8,7 @@ use crate::admission_cache::{Grade, Standpoint};
 use crate::reach::briefly;
 use crate::standing::UnrecordedLevel;
 use crate::{
-    Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
+    Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Freshness, Hold, Level, Month,
     RateLimit, RateRule, Right, Role, Scope, Standing,
 };
 
@@ -193,7 +193,7 @@ impl Access {
         &self,
         caller: &Caller,
         scope: Scope,
-        look: Look,
+        look: Freshness,
         now: Timestamp,
     ) -> Result<Permit, Refusal> {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
@@ -205,7 +205,7 @@ impl Access {
     /// this ticket, whatever becomes of them later; a request that is refused here is not counted, so a client that
     /// keeps asking is not kept waiting for it.
     pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
-        self.admit_rate_of(caller, 1, Look::Fresh, uptime)
+        self.admit_rate_of(caller, 1, Freshness::Fresh, uptime)
     }
 
     /// The same for a request that does the work of several: all of them are counted, or none. More `calls` than
@@ -214,7 +214,7 @@ impl Access {
         &self,
         caller: &Caller,
         calls: u32,
-        look: Look,
+        look: Freshness,
         uptime: Duration,
     ) -> Result<Ticket, Refusal> {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
@@ -223,7 +223,7 @@ impl Access {
         Ok(Ticket(Standpoint::Stands { version, account }))
     }
 
-    /// The same for a connection that remembers its requests before, going by [`Look::Recent`].
+    /// The same for a connection that remembers its requests before, going by [`Freshness::Recent`].
     pub fn admit_rate_again(
         &self,
         caller: &Caller,
@@ -237,7 +237,7 @@ impl Access {
                 self.count(standpoint.account(), calls, uptime)?;
                 Ok(Ticket(standpoint.clone()))
             }
-            None => self.admit_rate_of(caller, calls, Look::Recent, uptime),
+            None => self.admit_rate_of(caller, calls, Freshness::Recent, uptime),
         }
     }
 
@@ -252,14 +252,14 @@ impl Access {
         &self,
         caller: &Caller,
         rule: CallRule,
-        look: Look,
+        look: Freshness,
         uptime: Duration,
     ) -> Result<(), Refusal> {
         let (_, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
         self.count_call(&account, rule, uptime)
     }
 
-    /// The same for a connection that remembers its requests before, going by [`Look::Recent`].
+    /// The same for a connection that remembers its requests before, going by [`Freshness::Recent`].
     pub fn admit_call_again(
         &self,
         caller: &Caller,
@@ -269,7 +269,7 @@ impl Access {
     ) -> Result<(), Refusal> {
         match self.seen().and_then(|version| cache.standpoint(caller, version)) {
             Some(standpoint) => self.count_call(standpoint.account(), rule, uptime),
-            None => self.admit_call(caller, rule, Look::Recent, uptime),
+            None => self.admit_call(caller, rule, Freshness::Recent, uptime),
         }
     }
 
@@ -283,13 +283,13 @@ impl Access {
     }
 
     /// Whether the account of a caller is there and has not been revoked, and its sign-in has not been ended.
-    pub fn stands(&self, caller: &Caller, look: Look) -> Result<bool, AccessError> {
+    pub fn stands(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
-    /// Whether a caller is an operator, by credentials that are good for that, going by [`Look::Recent`].
+    /// Whether a caller is an operator, by credentials that are good for that, going by [`Freshness::Recent`].
     pub fn is_operator(&self, caller: &Caller) -> Result<bool, AccessError> {
-        let found = self.standing_at(caller, Look::Recent)?;
+        let found = self.standing_at(caller, Freshness::Recent)?;
         Ok(found.is_some_and(|(_, account)| within(caller, &account, Scope::Operator).is_ok()))
     }
 

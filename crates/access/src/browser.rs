@@ -20,7 +20,7 @@ use crate::random::random;
 use crate::throttle::SignInAttempt;
 use crate::token::hash_token;
 use crate::{
-    Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Permit, Present, Secret,
+    Access, AccessError, Actor, Caller, Denial, Freshness, Moment, NAME_CHARS_MAX, Permit, Present, Secret,
     password,
 };
 
@@ -170,7 +170,7 @@ impl Access {
     /// The permit of the person behind a session cookie, for pages about what is their account's own.
     pub fn admit_browser(&self, cookie: &str, present: Present) -> Result<Option<Permit>, AccessError> {
         let Some(browser) = self.browser(cookie, present.machine)? else { return Ok(None) };
-        let found = self.look(browser.account, Look::Fresh)?;
+        let found = self.look(browser.account, Freshness::Fresh)?;
         let found = found.filter(|(_, account)| account.revoked_at.is_none());
         Ok(found.map(|(version, account)| Permit::of(version, account, present.market)))
     }
@@ -184,7 +184,7 @@ impl Access {
         let hash = hash_token(cookie);
         let row = self.accounts.browser(&hash, now)?.ok_or(NOBODY)?;
         self.guards.guests.seen(&hash);
-        match self.look(row.account, Look::Fresh)? {
+        match self.look(row.account, Freshness::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
             }

@@ -5,7 +5,7 @@ use subtle::ConstantTimeEq;
 use crate::replay::{self, Repetition, SignatureUse};
 use crate::signature::signature_of;
 use crate::token::hash_token;
-use crate::{Access, AccessError, Caller, Denial, Look, SignedRequest, verify_signature};
+use crate::{Access, AccessError, Caller, Denial, Freshness, SignedRequest, verify_signature};
 
 /// Far more than any credential has.
 const HEADER_BYTES_MAX: usize = 4_096;
@@ -93,7 +93,7 @@ impl Access {
         if credential.token_expires_at <= now {
             return Err(Denial::TokenExpired("the access token has expired: ask the operator for a new one"));
         }
-        match self.look(credential.account, Look::Fresh)? {
+        match self.look(credential.account, Freshness::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, credential.token_expires_at))
             }

@@ -8,8 +8,8 @@ use store::{AccountId, LevelChange, RecordedLevel, ReportedHolding, TallyDays};
 
 use crate::standing::UnrecordedLevel;
 use crate::{
-    Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, LevelsFrom, Look, Month, MonthOrders,
-    Present, Reason, Source, Standing, Step, Worth, level,
+    Access, AccessError, Account, Actor, Freshness, Grounds, Hkd, Ladder, Level, LevelsFrom, Month,
+    MonthOrders, Present, Reason, Source, Standing, Step, Worth, level,
 };
 
 /// The currency of the thresholds.
@@ -44,7 +44,7 @@ impl Access {
     ) -> Result<(), AccessError> {
         let mut changed = Vec::new();
         for id in ids {
-            let Some((version, account)) = self.look(id, Look::Fresh)? else { continue };
+            let Some((version, account)) = self.look(id, Freshness::Fresh)? else { continue };
             if let (standing, Some(unrecorded)) = self.standing_of(version, &account, present.market)? {
                 changed.push((id, standing, unrecorded));
             }

@@ -82,7 +82,7 @@ mod upkeep;
 mod usage;
 mod watchlist;
 
-pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
+pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
 pub use actor::Actor;
 pub use admission_cache::AdmissionCache;

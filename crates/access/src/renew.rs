@@ -2,7 +2,7 @@ use market::Timestamp;
 use store::{AuditNote, Renewal, RenewalOutcome};
 
 use crate::token::{Claims, hash_token};
-use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
+use crate::{Access, Actor, Denial, Freshness, Secret, SignedRequest};
 
 /// What a renewed token gets if its owner does not say: 90 days, which is what clients ask for.
 pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
@@ -54,7 +54,7 @@ impl Access {
         if expires_at < life(RENEWED_LIFE_MIN_S) || expires_at > life(RENEWED_LIFE_MAX_S) {
             return Err(RenewError::Life);
         }
-        let account = self.look(credential.account, Look::Fresh).map_err(Denial::from)?;
+        let account = self.look(credential.account, Freshness::Fresh).map_err(Denial::from)?;
         let (_, account) = account.ok_or(Denial::TokenInvalid("the account has been revoked"))?;
         let claims = Claims {
             region: account.region,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use market::{Date, Symbol, Timestamp};
 use store::AccountId;
 
-use crate::{Access, AccessError, Account, Look, Month, Outlook, Standing};
+use crate::{Access, AccessError, Account, Freshness, Month, Outlook, Standing};
 
 /// How far an account is through its month.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Preview {
 impl Access {
     /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
-        let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
+        let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         self.usage_of(version, &account, now).map(Some)
     }
 
@@ -74,7 +74,7 @@ impl Access {
 
     /// The account's month, from all sides; `None` if there is no such account. `now` is the market's.
     pub fn quota(&self, id: AccountId, now: Timestamp) -> Result<Option<Quota>, AccessError> {
-        let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
+        let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
         let next = self.judge(&account, self.standings.days.first_after(self.standings.days.today(now)))?;
         let changes = next.level != usage.standing.level || next.limit != usage.standing.limit;
@@ -89,7 +89,7 @@ impl Access {
         symbols: &[Symbol],
         now: Timestamp,
     ) -> Result<Option<Preview>, AccessError> {
-        let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
+        let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
         let charged = self.charged(id, now)?;
         let charged: HashSet<&Symbol> = charged.iter().map(|(symbol, _)| symbol).collect();

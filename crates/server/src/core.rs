@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Account, Moment, Present, Reached, Region};
-use history::{AsOf, History, HistoryError, Shelf};
+use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
@@ -23,7 +23,6 @@ use trading::Tables;
 use crate::backoff::Backoff;
 use crate::caller::Caller;
 use crate::encoded_page::EncodedPage;
-use crate::glance::Glance;
 use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::market_clock::MarketClock;
@@ -32,6 +31,7 @@ use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::trade::TradeListeners;
 use crate::unsent::Unsent;
+use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};
 
 /// A clock.
@@ -69,10 +69,10 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) history: History,
     pub(crate) access: Access,
-    pub(crate) shelf: Shelf<EncodedPage>,
+    pub(crate) page_cache: PageCache<EncodedPage>,
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
-    seen: Glance,
+    seen: VersionCheck,
     /// Symbols that have candles, and the version of the store at which that was seen. As the market's clock goes on, more have, never fewer.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The address that serves every region, as it is named to an account that came to a listener of another region.
@@ -132,7 +132,7 @@ impl Core {
         store: Store,
         history: History,
         access: Access,
-        shelf_bytes: usize,
+        page_cache_bytes: usize,
         market: MarketClock,
         machine: Clock,
     ) -> Core {
@@ -153,10 +153,10 @@ impl Core {
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
             history,
-            shelf: Shelf::new(shelf_bytes),
+            page_cache: PageCache::new(page_cache_bytes),
             metrics: Metrics::default(),
             readers: Mutex::new(Vec::new()),
-            seen: Glance::default(),
+            seen: VersionCheck::default(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
             node_name: String::new(),
@@ -344,7 +344,7 @@ impl Core {
     }
 
     /// The versions of the databases, sent within about a second of a change by any process (`jobs/changes.rs`); `None` before the
-    /// first look. It needs no request. An answer relies on [`Core::glance`], which is newer.
+    /// first look. It needs no request. An answer relies on [`Core::version_check`], which is newer.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
     pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
         self.versions.subscribe()
@@ -378,14 +378,14 @@ impl Core {
     }
 
     /// The version of the store. Looks whether the databases have changed, unless another request has just done so: a look costs more
-    /// than the rest of an answer from memory. Accounts are then up to date for [`Look::Recent`](access::Look).
-    pub(crate) fn glance(&self) -> Result<i64, Refusal> {
+    /// than the rest of an answer from memory. Accounts are then up to date for [`Freshness::Recent`](access::Freshness).
+    pub(crate) fn version_check(&self) -> Result<i64, Refusal> {
         let look = || {
             let version = self
                 .with_reader(Reader::version)
                 .map_err(|error: StoreError| Refusal::of_store(&error, "cannot look at the store"))?;
             // Other requests rely on this look, so it covers both databases.
-            self.access.glance().map_err(access::Refusal::from)?;
+            self.access.version_check().map_err(access::Refusal::from)?;
             Ok(version)
         };
         self.seen.version(look)
@@ -483,7 +483,7 @@ fn paper(access: &Access, history: &History, listeners: Arc<TradeListeners>) -> 
 
 #[cfg(test)]
 mod tests {
-    use access::{Actor, Look, NewAccount, SignedRequest, Terms};
+    use access::{Actor, Freshness, NewAccount, SignedRequest, Terms};
     use market::Venues;
 
     use super::*;
@@ -506,9 +506,9 @@ mod tests {
         let request = SignedRequest { method: "GET", path: "/", raw_query: "", header: &header, body: b"" };
         let caller = core.access.identify(&request, NOW).unwrap();
         elsewhere.revoke(created.account_id, &Actor::Operator, "", NOW).unwrap();
-        core.glance().unwrap();
+        core.version_check().unwrap();
         // As a second request would, a microsecond later.
-        let second = core.access.admit_rate_of(&caller, 1, Look::Recent, core.uptime());
+        let second = core.access.admit_rate_of(&caller, 1, Freshness::Recent, core.uptime());
         assert!(matches!(second, Err(access::Refusal::Revoked)), "{second:?}");
     }
 }

@@ -66,7 +66,7 @@ type State = (i64, Option<i64>);
 
 impl DirectoryCache {
     pub(crate) fn current(&self, core: &Core) -> Result<Arc<Directory>, Refusal> {
-        let (version, uptime, as_of) = (core.glance()?, core.uptime(), core.as_of());
+        let (version, uptime, as_of) = (core.version_check()?, core.uptime(), core.as_of());
         let minute = match as_of {
             AsOf::Live(_) => None,
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),

@@ -152,7 +152,7 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     });
     let connections = Connection::ALL.iter();
     let connections = connections.map(|kind| (kind.as_str(), site.core.metrics.open(*kind))).collect();
-    let (load, (hits, misses)) = (site.core.shelf.load(), site.core.metrics.cache_looks());
+    let (load, (hits, misses)) = (site.core.page_cache.load(), site.core.metrics.cache_looks());
     let (answered, refused) = site.core.metrics.request_totals();
     Ok(Status {
         version: env!("CARGO_PKG_VERSION"),

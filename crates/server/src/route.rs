@@ -78,7 +78,7 @@ fn admit_in_order<C: Command>(
     memory: &mut Memory,
     parse: impl FnOnce(&Context<'_>) -> Result<C, Refusal>,
 ) -> Result<Work<C>, Refusal> {
-    let version = core.glance()?;
+    let version = core.version_check()?;
     let ticket = count(C::PACE, core, caller, calls, memory)?;
     // A range that begins before the account's floors is refused like any bad parameter, so parsing needs the floors.
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));

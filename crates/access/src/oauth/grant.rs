@@ -8,7 +8,7 @@ use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, T
 
 use super::{ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, scope};
 use crate::token::{Claims, hash_token};
-use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
+use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
@@ -207,7 +207,7 @@ impl Access {
 
     /// An account that can be given tokens.
     pub(super) fn granted(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
-        let account = self.look(id, Look::Fresh)?.map(|(_, account)| account);
+        let account = self.look(id, Freshness::Fresh)?.map(|(_, account)| account);
         Ok(account.filter(|account| account.revoked_at.is_none()))
     }
 

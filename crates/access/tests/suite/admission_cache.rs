@@ -1,7 +1,7 @@
 //! A connection that remembers is admitted exactly as one that does not, whatever happens between its requests.
 
 use access::{
-    Access, Actor, AdmissionCache, Caller, Demand, Look, Permit, RateRule, Refusal, Right, Scope, Terms,
+    Access, Actor, AdmissionCache, Caller, Demand, Freshness, Permit, RateRule, Refusal, Right, Scope, Terms,
     TermsChange, Validity,
 };
 use market::Timestamp;
@@ -35,13 +35,13 @@ fn remembering(
 }
 
 fn forgetful(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
-    let ticket = access.admit_rate_of(caller, 1, Look::Fresh, START)?;
+    let ticket = access.admit_rate_of(caller, 1, Freshness::Fresh, START)?;
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
 /// As over HTTP: a permit for the scope first, which the rest begins with.
 fn permitted(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
-    let permit = access.admit_within(caller, Scope::Quote, Look::Recent, now)?;
+    let permit = access.admit_within(caller, Scope::Quote, Freshness::Recent, now)?;
     remembering(access, caller, text, &mut permit.admission_cache(caller), now)
 }
 
@@ -90,7 +90,7 @@ fn what_a_connection_remembers_changes_no_admission() {
             let text = SYMBOLS[below(&mut random, SYMBOLS.len())];
             // A connection that somebody else signs in on remembers nothing for them.
             let caller = &callers[if below(&mut random, 10) == 0 { 1 - at } else { at }];
-            here.glance().unwrap();
+            here.version_check().unwrap();
             let again = remembering(here, caller, text, &mut caches[at], now);
             let once = forgetful(here, caller, text, now);
             let scoped = permitted(here, caller, text, now);
@@ -103,7 +103,7 @@ fn what_a_connection_remembers_changes_no_admission() {
         }
         // The last word is the operator's, with the very next request.
         elsewhere.revoke(callers[0].account(), &Actor::Operator, "", NOW).unwrap();
-        here.glance().unwrap();
+        here.version_check().unwrap();
         for cache in &mut caches {
             let refused = remembering(here, &callers[0], "700.HK", cache, now);
             assert!(matches!(refused, Err(Refusal::Revoked)), "{refused:?}");

@@ -2,8 +2,8 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use access::{
-    Access, Actor, Allowance, Caller, Demand, Hold, Level, Look, Permit, RateRule, Refusal, Right, Rights,
-    Terms, Validity,
+    Access, Actor, Allowance, Caller, Demand, Freshness, Hold, Level, Permit, RateRule, Refusal, Right,
+    Rights, Terms, Validity,
 };
 use market::Timestamp;
 
@@ -61,9 +61,9 @@ fn what_an_account_may_still_ask_is_told_by_its_own_rule() {
         Some(Allowance { limit: 3, seconds: 10, remaining, more_in: Duration::from_secs(more_in) })
     };
     assert_eq!(allowance(&slow, 0), told(3, 0));
-    drop(fresh.access.admit_rate_of(&slow, 2, Look::Fresh, START).unwrap());
+    drop(fresh.access.admit_rate_of(&slow, 2, Freshness::Fresh, START).unwrap());
     assert_eq!(allowance(&slow, 4), told(1, 6));
-    fresh.access.admit_rate_of(&slow, 2, Look::Fresh, START + Duration::from_secs(4)).unwrap_err();
+    fresh.access.admit_rate_of(&slow, 2, Freshness::Fresh, START + Duration::from_secs(4)).unwrap_err();
     assert_eq!(allowance(&slow, 4), told(1, 6));
     assert_eq!(allowance(&free, 0), None);
     assert!(fresh.access.revoke(slow.account(), &Actor::Operator, "", NOW).unwrap());

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Some(_) => {
             let to = destination;
             fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
-            shelf = Shelf::enter(to)?;
+            shelf = BackupFolderLock::enter(to)?;
             let time: String = now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
             to.join(format!("{}{time}", DATED.0))
         }
@@ -130,14 +130,14 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
 
 /// A lock on the folder of dated backups while one is written into it. The system releases it when the process ends.
-struct Shelf {
+struct BackupFolderLock {
     _folder: File,
 }
 
-impl Shelf {
+impl BackupFolderLock {
     /// Removes the remains of killed backups, if no other backup is being written here. `None` if the system has no locks for folders: then
     /// nothing is removed.
-    fn enter(dir: &Path) -> Result<Option<Shelf>, Failure> {
+    fn enter(dir: &Path) -> Result<Option<BackupFolderLock>, Failure> {
         let Ok(folder) = File::open(dir) else { return Ok(None) };
         if folder.try_lock().is_ok() {
             for path in dated(dir, |name| name.strip_suffix(PARTIAL).is_some_and(is_dated))? {
@@ -145,7 +145,7 @@ impl Shelf {
             }
         }
         // From here on other backups see the lock.
-        Ok(folder.lock_shared().is_ok().then_some(Shelf { _folder: folder }))
+        Ok(folder.lock_shared().is_ok().then_some(BackupFolderLock { _folder: folder }))
     }
 }
 
@@ -235,11 +235,11 @@ mod tests {
         let there = || left.each_ref().map(|path| path.exists());
         let writing = File::open(dir.path()).unwrap();
         writing.lock_shared().unwrap();
-        let second = Shelf::enter(dir.path()).unwrap();
+        let second = BackupFolderLock::enter(dir.path()).unwrap();
         assert!(second.is_some(), "two may write");
         assert_eq!(there(), [true; 3]);
         drop((writing, second));
-        let third = Shelf::enter(dir.path()).unwrap();
+        let third = BackupFolderLock::enter(dir.path()).unwrap();
         assert_eq!(there(), [false, true, true]);
         assert!(third.is_some() && File::open(dir.path()).unwrap().try_lock().is_err());
     }

@@ -100,10 +100,10 @@ fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flag
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
     let clock = || surroundings.now();
     let venues = surroundings.history.venues();
-    let context = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
+    let job = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
     let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
     let bar = flags.bytes(total);
-    let reports = bar.over_import(&progress, total, || import(&context, &paths))?;
+    let reports = bar.over_import(&progress, total, || import(&job, &paths))?;
     drop(bar);
     for report in &reports {
         if let Outcome::Failed(message) = &report.outcome {

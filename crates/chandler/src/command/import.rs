@@ -194,7 +194,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     let progress = Progress::default();
     let now = || surroundings.now();
-    let context = Context {
+    let job = Context {
         store: &store,
         venues: surroundings.history.venues(),
         options: &options,
@@ -204,7 +204,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     };
     let total = files.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
     let bar = arguments.progress.bytes(total);
-    let reports = bar.over_import(&progress, total, || import(&context, &files))?;
+    let reports = bar.over_import(&progress, total, || import(&job, &files))?;
     drop(bar);
     let ignored = ignored_actions(&reports, &store, surroundings)?;
     tell(arguments, &reports, &files, &ignored, surroundings)

@@ -4,14 +4,14 @@
 use std::sync::atomic::AtomicBool;
 
 use history::import::{Options, Outcome, Report, Sizes};
-use history::{AsOf, DayState, Expected, Shelf, coverage};
+use history::{AsOf, DayState, Expected, PageCache, coverage};
 use market::adjust::Amount;
 use market::{Action, Candle, Candles, Grain, Market, Period, Price, Timestamp, Turnover};
 
 use crate::common::{
     COARSE, Rng, Shop, at, candle, date, days, fold_naively, minutes, question_of, symbol, venue, volume,
 };
-use crate::shelf::Plain;
+use crate::page_cache::Plain;
 
 /// A Saturday, long after everything.
 const NOW: &str = "2026-08-01 12:00";
@@ -334,18 +334,18 @@ fn coverage_counts_the_minutes_that_coarse_candles_stand_for() {
 
 /// An answer is not cut out of roll-ups where coarse candles stand beside them.
 #[test]
-fn the_shelf_leaves_mixed_series_to_the_long_way() {
+fn the_page_cache_leaves_mixed_series_to_the_long_way() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));
     shop.stock(&security, &minutes(Market::Hk, "2026-07-07", "2026-07-07"), &Candles::default(), COARSE);
-    let shelf: Shelf<Plain> = Shelf::new(1 << 20);
+    let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
     let query = question_of("5.HK 60m whole [20260701, 20260731]").unwrap();
     let as_of = AsOf::Live(at(Market::Hk, NOW));
     let plan = history::Plan::of(&query, venue(Market::Hk), as_of);
     let rows = || {
         let mut reader = shop.store.reader().unwrap();
         let version = reader.version().unwrap();
-        let read = shelf.slices(&mut reader, venue(Market::Hk), &plan).unwrap().map(|found| found.rows);
-        let kept = shelf.slices_in_memory(version, &plan).unwrap().map(|found| found.rows);
+        let read = page_cache.slices(&mut reader, venue(Market::Hk), &plan).unwrap().map(|found| found.rows);
+        let kept = page_cache.slices_in_memory(version, &plan).unwrap().map(|found| found.rows);
         assert_eq!(read, kept);
         read
     };

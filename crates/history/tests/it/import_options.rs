@@ -1,10 +1,10 @@
 //! One-minute candles of US options: stored for whoever trades them, served to nobody.
 
-use history::{AsOf, HistoryError, Shelf};
+use history::{AsOf, HistoryError, PageCache};
 use market::{Market, Symbol};
 
 use crate::common::{Shop, at, question_of, symbol};
-use crate::shelf::Plain;
+use crate::page_cache::Plain;
 
 const OPTION: &str = "AAPL260417C190000.US";
 
@@ -58,9 +58,9 @@ fn stored_options_are_served_to_nobody() {
         assert!(is_option(found));
     }
     // Nothing is in memory that could be served without being asked for.
-    let shelf: Shelf<Plain> = Shelf::new(1 << 20);
+    let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
     let query = question_of(&format!("{OPTION} 1m {{0, -, -, 5}}")).unwrap();
     let plan = history::Plan::of(&query, shop.history.venue(&query.symbol), AsOf::Live(now));
     let version = shop.store.reader().unwrap().version().unwrap();
-    assert!(shelf.slices_in_memory(version, &plan).unwrap().is_none());
+    assert!(page_cache.slices_in_memory(version, &plan).unwrap().is_none());
 }

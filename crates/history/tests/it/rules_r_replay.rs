@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use crate::common::{
     COARSE, Cut, Rng, Shop, at, candle, date, known_minutes, question_of, symbol, unfinished_day, venue,
 };
+use crate::page_cache::Plain;
 use crate::reference::{STRETCHES, World, random_query, world};
-use crate::shelf::Plain;
-use history::{Adjust, AsOf, Expected, HistoryError, Plan, Shelf, coverage, known_part};
+use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
 /// A shop where each number says where it is from: minute n of a day opens at 100 + n, reaches up by 2 and down by 1, closes 1
@@ -298,7 +298,7 @@ fn asked(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>
 
 #[test]
 fn deleting_what_lies_ahead_changes_no_answer() {
-    let (mut answered, mut shelved) = (0, 0);
+    let (mut answered, mut cached) = (0, 0);
     for seed in 0..30u64 {
         let mut rng = Rng(seed ^ 0xC10C);
         let (market, name, from, through) = STRETCHES[seed as usize % STRETCHES.len()];
@@ -309,7 +309,7 @@ fn deleting_what_lies_ahead_changes_no_answer() {
         }
         let finely = Cut { block_rows: *rng.pick(&[3, 17, 700]), page_rows: *rng.pick(&[1, 5, 30]) };
         let shop = shop_of(&whole, &security, finely);
-        let shelf: Shelf<Plain> = Shelf::new(1 << 20);
+        let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
         for _ in 0..3 {
             let now = busy_now(&mut rng, venue, &whole);
             let as_of = AsOf::Replay(now);
@@ -325,18 +325,19 @@ fn deleting_what_lies_ahead_changes_no_answer() {
                 assert_eq!(found, asked(&copy, &query, as_of), "seed {seed}, {now}: {query:?}");
                 answered += usize::from(found.as_ref().is_ok_and(|candles| !candles.is_empty()));
                 if query.adjust == Adjust::None {
-                    shelved += usize::from(check_shelf(&shelf, &shop, &query, as_of, found.as_deref()));
+                    cached +=
+                        usize::from(check_page_cache(&page_cache, &shop, &query, as_of, found.as_deref()));
                 }
             }
         }
     }
     // A test of empty answers alone would prove little.
-    assert!(answered > 2000 && shelved > 50, "{answered} {shelved}");
+    assert!(answered > 2000 && cached > 50, "{answered} {cached}");
 }
 
 /// A plan that pages in memory can answer is answered as every other.
-fn check_shelf(
-    shelf: &Shelf<Plain>,
+fn check_page_cache(
+    page_cache: &PageCache<Plain>,
     shop: &Shop,
     query: &history::Query,
     as_of: AsOf,
@@ -344,13 +345,13 @@ fn check_shelf(
 ) -> bool {
     let plan = Plan::of(query, venue(query.symbol.market()), as_of);
     let reader = &mut shop.store.reader().unwrap();
-    let Some(slices) = shelf.slices(reader, venue(query.symbol.market()), &plan).unwrap() else {
+    let Some(slices) = page_cache.slices(reader, venue(query.symbol.market()), &plan).unwrap() else {
         return false;
     };
     let found = slices.pieces.concat();
     assert_eq!(found, expected.unwrap_or_default(), "{as_of:?}: {query:?}");
     let version = reader.version().unwrap();
-    if let Some(again) = shelf.slices_in_memory(version, &plan).unwrap() {
+    if let Some(again) = page_cache.slices_in_memory(version, &plan).unwrap() {
         assert_eq!(again.pieces.concat(), found, "{as_of:?}: {query:?}");
     }
     !found.is_empty()

@@ -56,7 +56,7 @@ impl CandleQuestion {
         let planned = Planned::now(query, core);
         let is_plain = planned.plan.stored().is_some();
         // An error is not lost: it happens again below and is returned there.
-        if is_plain && let Ok(Some(slices)) = core.shelf.slices_in_memory(version, &planned.plan) {
+        if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &planned.plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
@@ -99,10 +99,12 @@ impl Planned {
     fn reply(&self, query: &Query, core: &Core) -> Result<Reply, Refusal> {
         let Planned { plan, as_of } = self;
         // Encoding whole pages pays only if they are cached.
-        let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.shelf.is_off();
+        let is_paged =
+            query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
         let found = core.with_reader(|reader| {
             if is_paged
-                && let Some(slices) = core.shelf.slices(reader, core.history.venue(&query.symbol), plan)?
+                && let Some(slices) =
+                    core.page_cache.slices(reader, core.history.venue(&query.symbol), plan)?
             {
                 return Ok(put_together(&query.symbol, slices));
             }

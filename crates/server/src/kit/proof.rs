@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use access::{AccountId, Denial, Look, Offered, Permit, Scope, Secret, SignedRequest};
+use access::{AccountId, Denial, Freshness, Offered, Permit, Scope, Secret, SignedRequest};
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, COOKIE};
 use hyper::http::request::Parts;
@@ -73,7 +73,7 @@ impl Admitted {
 /// The account was looked up a moment ago, by authentication, so the cached state is recent enough.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
     let core = &site.core;
-    Ok(core.access.admit_within(&caller.who, scope, Look::Recent, core.market_now())?)
+    Ok(core.access.admit_within(&caller.who, scope, Freshness::Recent, core.market_now())?)
 }
 
 /// A token from the URL, and the query string without it: the token must not be repeated in links and refusals.

@@ -19,7 +19,7 @@ pub(crate) struct Visible {
 
 /// Checks that the caller may see a security, without counting it against the quota.
 pub(crate) fn may_see(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Visible, Refusal> {
-    site.core.known(symbol, site.core.glance()?)?;
+    site.core.known(symbol, site.core.version_check()?)?;
     site.core.own_region_only(caller)?;
     let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
     let permit = site.core.access.admit(demand, site.core.market_now())?;

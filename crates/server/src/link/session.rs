@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{ConnectionId, Lineage, Look, Permit, Scope};
+use access::{ConnectionId, Freshness, Lineage, Permit, Scope};
 
 use super::gateway::Gateway;
 use super::hub::Hub;
@@ -58,8 +58,10 @@ impl Session {
     /// Whether its account is still valid. If that cannot be looked up, it counts as valid.
     pub(super) fn stands(&self, core: &Core) -> bool {
         let stands = store::without_waiting(|| {
-            core.glance()?;
-            core.access.stands(&self.caller.who, Look::Recent).map_err(|error| Refusal::of_access(&error))
+            core.version_check()?;
+            core.access
+                .stands(&self.caller.who, Freshness::Recent)
+                .map_err(|error| Refusal::of_access(&error))
         });
         match stands {
             Ok(stands) => stands,
@@ -75,7 +77,7 @@ impl Session {
     fn look_aside(&self) {
         let (core, who) = (self.hub.core.clone(), self.caller.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
-        let looked = workers.submit(share, move || core.access.stands(&who, Look::Recent).is_ok());
+        let looked = workers.submit(share, move || core.access.stands(&who, Freshness::Recent).is_ok());
         // Without a receiver the work would not be done.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
@@ -124,11 +126,11 @@ impl Session {
 
 /// Lets in a call of the trade gateway.
 pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusal> {
-    core.glance()?;
+    core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
-    let counted = core.access.admit_call(who, rule, Look::Recent, uptime);
+    let counted = core.access.admit_call(who, rule, Freshness::Recent, uptime);
     counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
-    Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
+    Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, core.market_now())?)
 }
 
 /// The code and text for a connection that is closed from outside.

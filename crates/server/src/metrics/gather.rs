@@ -241,7 +241,7 @@ fn people(site: &Site, text: &mut Text) {
 }
 
 fn cache(site: &Site, text: &mut Text) {
-    let (load, (hits, misses)) = (site.core.shelf.load(), site.core.metrics.cache_looks());
+    let (load, (hits, misses)) = (site.core.page_cache.load(), site.core.metrics.cache_looks());
     text.one(Kind::Gauge, "chandler_cache_bytes", "Memory that encoded candles take.", Some(load.bytes));
     text.one(Kind::Gauge, "chandler_cache_limit_bytes", "Memory that they may take.", Some(load.bytes_max));
     text.one(Kind::Gauge, "chandler_cache_entries", "Pages of encoded candles in memory.", Some(load.pages));

@@ -1,6 +1,6 @@
 //! What credentials are good for, and that nothing else is had with them.
 
-use access::{Caller, Demand, Denial, Level, Look, Refusal, Right, Role, Scope};
+use access::{Caller, Demand, Denial, Freshness, Level, Refusal, Right, Role, Scope};
 
 use super::*;
 use crate::fixture::{bearer, symbol};
@@ -9,7 +9,7 @@ const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::O
 
 /// The scopes that a caller is let in with, and why not with the others.
 fn told(access: &Access, caller: &Caller) -> String {
-    let told = SCOPES.map(|scope| match access.admit_within(caller, scope, Look::Fresh, NOW) {
+    let told = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
         Ok(_) => scope.as_str().to_owned(),
         Err(Refusal::ScopeMissing { scope: lacking }) if lacking == scope => "-".to_owned(),
         Err(Refusal::NotOperator(why)) => format!("{why:?}").to_lowercase(),
@@ -33,7 +33,7 @@ fn the_credentials_of_an_account_are_good_for_all_that_it_may_do() {
     assert_eq!(told(&fresh.access, &user.in_address()), "quote - - role");
     assert_eq!(told(&fresh.access, &operator.in_address()), "quote - - address");
     fresh.other().revoke(operator.account(), &Actor::Operator, "", NOW).unwrap();
-    let revoked = fresh.access.admit_within(&operator, Scope::Operator, Look::Fresh, NOW);
+    let revoked = fresh.access.admit_within(&operator, Scope::Operator, Freshness::Fresh, NOW);
     assert!(matches!(revoked, Err(Refusal::Revoked)), "{revoked:?}");
 }
 
@@ -70,7 +70,7 @@ fn candles_and_connections_are_not_for_a_token_without_their_scope() {
     database.execute("update oauth_token set scope = 'account'", []).unwrap();
     store::seal_as_it_is(&path).unwrap();
     let caller = bearer(access, tokens.access_token.expose()).unwrap();
-    let permit = access.admit_within(&caller, Scope::Account, Look::Fresh, NOW).unwrap();
+    let permit = access.admit_within(&caller, Scope::Account, Freshness::Fresh, NOW).unwrap();
     let cache = permit.admission_cache(&caller);
     for refused in [
         access.admit_rate(&caller, START).map(drop),
@@ -116,7 +116,7 @@ fn a_connection_is_good_for_what_its_token_is_good_for() {
 fn a_permit_for_a_scope_tells_the_level_and_writes_a_new_one_down_when_it_is_spent() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms { level: Level::new(3), ..Terms::default() });
-    let permit = || fresh.access.admit_within(&caller, Scope::Account, Look::Fresh, NOW).unwrap();
+    let permit = || fresh.access.admit_within(&caller, Scope::Account, Freshness::Fresh, NOW).unwrap();
     assert_eq!(fresh.access.standing_for(&permit()).unwrap().level.number(), 3);
     assert!(!permit().is_free(), "of its level nothing is known yet");
     let changes = || {

@@ -138,7 +138,7 @@ struct SortedSymbols {
 
 impl SortedSymbols {
     fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<SortedSymbols, Problem> {
-        let version = site.core.glance()?;
+        let version = site.core.version_check()?;
         let (mut sorted, mut seen) = (SortedSymbols::default(), HashSet::new());
         for text in texts {
             let Ok(symbol) = text.parse::<Symbol>() else {

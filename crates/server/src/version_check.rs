@@ -14,7 +14,7 @@ const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
 /// The version of the store at the last look. Read by every request, so that reading takes no lock and writes nothing.
 #[derive(Debug)]
-pub(crate) struct Glance {
+pub(crate) struct VersionCheck {
     /// Looks are timed from here, by the machine's own clock: they are about what other processes do, so they go on in tests that stop
     /// the clock of the server.
     began: Instant,
@@ -25,9 +25,9 @@ pub(crate) struct Glance {
     looking: Mutex<()>,
 }
 
-impl Default for Glance {
-    fn default() -> Glance {
-        Glance {
+impl Default for VersionCheck {
+    fn default() -> VersionCheck {
+        VersionCheck {
             began: Instant::now(),
             at: AtomicU64::default(),
             version: AtomicI64::default(),
@@ -36,7 +36,7 @@ impl Default for Glance {
     }
 }
 
-impl Glance {
+impl VersionCheck {
     /// The version as it was at most [`FRESH_FOR`] ago: as another request saw it, or as `look` sees it.
     pub(crate) fn version<E>(&self, look: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
         self.version_by(|| self.began.elapsed(), look)
@@ -90,9 +90,9 @@ mod tests {
     const MICROSECOND: Duration = Duration::from_micros(1);
 
     /// The version that is returned at a time, and whether that took a look at the database, which has version `database`.
-    fn ask(glance: &Glance, at: Duration, database: i64) -> (i64, bool) {
+    fn ask(version_check: &VersionCheck, at: Duration, database: i64) -> (i64, bool) {
         let looked = Cell::new(false);
-        let version = glance.version_by::<()>(
+        let version = version_check.version_by::<()>(
             || at,
             || {
                 looked.set(true);
@@ -104,37 +104,44 @@ mod tests {
 
     #[test]
     fn a_look_counts_for_a_moment_and_never_longer() {
-        let glance = Glance::default();
+        let version_check = VersionCheck::default();
         let start = Duration::ZERO;
-        assert_eq!(ask(&glance, start, 1), (1, true), "nothing has been seen yet");
-        assert_eq!(ask(&glance, start + LOOK_AFTER - MICROSECOND, 2), (1, false));
-        assert_eq!(ask(&glance, start + LOOK_AFTER, 2), (2, true), "the first to come later looks ahead");
-        assert_eq!(ask(&glance, start + LOOK_AFTER + FRESH_FOR, 3), (3, true));
+        assert_eq!(ask(&version_check, start, 1), (1, true), "nothing has been seen yet");
+        assert_eq!(ask(&version_check, start + LOOK_AFTER - MICROSECOND, 2), (1, false));
+        assert_eq!(
+            ask(&version_check, start + LOOK_AFTER, 2),
+            (2, true),
+            "the first to come later looks ahead"
+        );
+        assert_eq!(ask(&version_check, start + LOOK_AFTER + FRESH_FOR, 3), (3, true));
     }
 
     #[test]
     fn while_somebody_looks_the_others_go_by_the_look_before_if_that_is_new_enough() {
-        let glance = Glance::default();
-        ask(&glance, Duration::ZERO, 1);
-        let during = glance.version_by::<()>(
+        let version_check = VersionCheck::default();
+        ask(&version_check, Duration::ZERO, 1);
+        let during = version_check.version_by::<()>(
             || FRESH_FOR - MICROSECOND,
             || {
-                assert_eq!(ask(&glance, FRESH_FOR - MICROSECOND, 2), (1, false), "nobody waits");
-                assert!(glance.seen(FRESH_FOR).is_none(), "but a look that is too old counts for nobody");
+                assert_eq!(ask(&version_check, FRESH_FOR - MICROSECOND, 2), (1, false), "nobody waits");
+                assert!(
+                    version_check.seen(FRESH_FOR).is_none(),
+                    "but a look that is too old counts for nobody"
+                );
                 Ok(2)
             },
         );
         assert_eq!(during, Ok(2));
-        assert_eq!(ask(&glance, FRESH_FOR, 3), (2, false));
+        assert_eq!(ask(&version_check, FRESH_FOR, 3), (2, false));
     }
 
     #[test]
     fn a_look_that_failed_is_no_look() {
-        let glance = Glance::default();
-        assert_eq!(glance.version_by(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
-        assert_eq!(ask(&glance, Duration::ZERO, 1), (1, true));
+        let version_check = VersionCheck::default();
+        assert_eq!(version_check.version_by(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(ask(&version_check, Duration::ZERO, 1), (1, true));
         let later = LOOK_AFTER;
-        assert_eq!(glance.version_by(|| later, || Err("unreadable")), Err("unreadable"));
-        assert_eq!(ask(&glance, later, 2), (2, true));
+        assert_eq!(version_check.version_by(|| later, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(ask(&version_check, later, 2), (2, true));
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use history::{Adjust, AsOf, Encoded, Keep, Plan, Query, Select, Sessions, Shelf};
+use history::{Adjust, AsOf, Encoded, Keep, PageCache, Plan, Query, Select, Sessions};
 use market::{Candle, Candles, Floors, Market, Timestamp};
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
@@ -56,7 +56,8 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
         let cut = Cut { block_rows: *rng.pick(&[40, 500, 4096]), page_rows: *rng.pick(&[3, 16, 256]) };
         shop.stock(&security, &minutes, &days, cut);
         // One with room for everything, one that has to let go all the time, one that keeps nothing.
-        let shelves: [Shelf<Plain>; 3] = [Shelf::new(64 << 20), Shelf::new(40 << 10), Shelf::new(0)];
+        let page_caches: [PageCache<Plain>; 3] =
+            [PageCache::new(64 << 20), PageCache::new(40 << 10), PageCache::new(0)];
         let mut reader = shop.store.reader().unwrap();
         let version = reader.version().unwrap();
         for turn in 0..200 {
@@ -74,17 +75,17 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
             let plan = Plan::over(&query, venue(market), as_of, stamps, keep);
             let expected: Vec<Candle> =
                 shop.history.answer(&mut reader, &query, &plan, as_of).unwrap().candles.iter().collect();
-            for shelf in &shelves {
+            for page_cache in &page_caches {
                 let context = format!("seed {seed}, turn {turn}, {cut:?}, {plan}");
-                let before = shelf.slices_in_memory(version, &plan).unwrap();
-                let found = shelf.slices(&mut reader, venue(market), &plan).unwrap().unwrap();
+                let before = page_cache.slices_in_memory(version, &plan).unwrap();
+                let found = page_cache.slices(&mut reader, venue(market), &plan).unwrap().unwrap();
                 assert_eq!(found.pieces.concat(), expected, "{context}");
                 assert_eq!(found.rows, expected.len(), "{context}");
                 assert!(before.is_none_or(|before| before == found), "{context}: in memory");
-                let load = shelf.load();
+                let load = page_cache.load();
                 assert!(load.bytes <= load.bytes_max, "{load:?}: {context}");
             }
-            let [large, _, off] = &shelves;
+            let [large, _, off] = &page_caches;
             assert!(large.slices_in_memory(version, &plan).unwrap().is_some(), "what was read is kept");
             assert_eq!(off.load().pages, 0);
         }

@@ -37,7 +37,7 @@ pub trait Encoded: Clone + Send + Sync + 'static {
 }
 
 /// Encoded pages up to a number of bytes. Those of a block come and go together, the least recently used block first.
-pub struct Shelf<E> {
+pub struct PageCache<E> {
     blocks: Cache<BlockKey, Arc<CachedBlock<E>>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
@@ -45,7 +45,7 @@ pub struct Shelf<E> {
 
 /// What a shelf holds, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShelfLoad {
+pub struct PageCacheLoad {
     pub bytes: u64,
     pub bytes_max: u64,
     pub pages: usize,
@@ -115,16 +115,16 @@ impl<E> Weighter<BlockKey, Arc<CachedBlock<E>>> for Weight {
     }
 }
 
-impl<E> fmt::Debug for Shelf<E> {
+impl<E> fmt::Debug for PageCache<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shelf").finish_non_exhaustive()
     }
 }
 
-impl<E: Encoded> Shelf<E> {
+impl<E: Encoded> PageCache<E> {
     /// A shelf that holds at most so many bytes; none at all is a shelf that keeps nothing.
-    pub fn new(bytes: usize) -> Shelf<E> {
-        Shelf {
+    pub fn new(bytes: usize) -> PageCache<E> {
+        PageCache {
             blocks: Cache::with_weighter((bytes / BLOCK_BYTES).max(16), bytes as u64, Weight),
             directories: RwLock::new(HashMap::new()),
             is_off: bytes == 0,
@@ -164,9 +164,9 @@ impl<E: Encoded> Shelf<E> {
     }
 
     /// How much is on it now.
-    pub fn load(&self) -> ShelfLoad {
+    pub fn load(&self) -> PageCacheLoad {
         let pages = |block: Arc<CachedBlock<E>>| block.pages.iter().flatten().count();
-        ShelfLoad {
+        PageCacheLoad {
             bytes: self.blocks.weight(),
             bytes_max: self.blocks.capacity(),
             pages: self.blocks.iter().map(|(_, block)| pages(block)).sum(),
@@ -178,7 +178,7 @@ impl<E: Encoded> Shelf<E> {
         self.is_off
     }
 
-    /// As [`Shelf::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
+    /// As [`PageCache::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
     /// store than this. Takes a microsecond.
     pub fn slices_in_memory(
         &self,
@@ -257,7 +257,7 @@ fn minutes_of(series: &Series) -> Series {
 
 /// One question's way through the pages of a series.
 struct Walk<'a, E> {
-    shelf: &'a Shelf<E>,
+    page_cache: &'a PageCache<E>,
     series: &'a Series,
     directory: &'a Directory,
     window: Range<i64>,
@@ -270,14 +270,14 @@ type Found<E> = Result<Option<Slices<<E as Encoded>::Piece>>, HistoryError>;
 
 impl<'a, E: Encoded> Walk<'a, E> {
     fn new(
-        shelf: &'a Shelf<E>,
+        page_cache: &'a PageCache<E>,
         series: &'a Series,
         directory: &'a Directory,
         plan: &Plan,
         snapshot: Option<&'a Snapshot<'a>>,
     ) -> Walk<'a, E> {
         let window = plan.sources.start.max(plan.stamps.start).0..plan.sources.end.min(plan.stamps.end).0;
-        Walk { shelf, series, directory, window, snapshot }
+        Walk { page_cache, series, directory, window, snapshot }
     }
 
     /// The same way, no further than to a point.
@@ -356,7 +356,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
                 break;
             }
             let Some(mut block) = self.open(entry)? else { return Ok(None) };
-            let pages = block.shelved.spans.len();
+            let pages = block.cached.spans.len();
             for number in block.first()..pages {
                 let useful = number..(number + missing.div_ceil(PAGE_ROWS) + 1).min(pages);
                 let Some(Part { page, mut rows }) = block.page(number, useful)? else { return Ok(None) };
@@ -376,11 +376,11 @@ impl<'a, E: Encoded> Walk<'a, E> {
 
     fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<LazyBlock<'w, E>>, HistoryError> {
         let key = (store::era(self.directory.version), entry.id, self.directory.decimals);
-        if let Some(shelved) = self.shelf.blocks.get(&key) {
-            return Ok(Some(LazyBlock { walk: self, entry, key, shelved, body: Vec::new() }));
+        if let Some(cached) = self.page_cache.blocks.get(&key) {
+            return Ok(Some(LazyBlock { walk: self, entry, key, cached, body: Vec::new() }));
         }
         let nothing = Arc::new(CachedBlock { spans: Arc::new([]), pages: Box::new([]), bytes: 0 });
-        let mut opened = LazyBlock { walk: self, entry, key, shelved: nothing, body: Vec::new() };
+        let mut opened = LazyBlock { walk: self, entry, key, cached: nothing, body: Vec::new() };
         if !opened.load()? {
             return Ok(None);
         }
@@ -388,7 +388,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
         let spans: Arc<[Span]> = opened.parse()?.page_spans().map(span).collect();
         let bytes = OVERHEAD + spans.len() * (size_of::<Span>() + size_of::<Option<Page<E>>>());
         let pages = spans.iter().map(|_| None).collect();
-        opened.shelved = Arc::new(CachedBlock { spans, pages, bytes });
+        opened.cached = Arc::new(CachedBlock { spans, pages, bytes });
         Ok(Some(opened))
     }
 }
@@ -410,29 +410,29 @@ struct LazyBlock<'a, E> {
     entry: &'a BlockEntry,
     key: BlockKey,
     /// With the pages made for this question, whether or not the shelf has room for them.
-    shelved: Arc<CachedBlock<E>>,
+    cached: Arc<CachedBlock<E>>,
     body: Vec<u8>,
 }
 
 impl<E: Encoded> LazyBlock<'_, E> {
     /// How many pages begin before the window's end.
     fn begun(&self) -> usize {
-        self.shelved.spans.partition_point(|span| span.first < self.walk.window.end)
+        self.cached.spans.partition_point(|span| span.first < self.walk.window.end)
     }
 
     /// The page in which the window begins.
     fn first(&self) -> usize {
-        let begun = self.shelved.spans.partition_point(|span| span.first <= self.walk.window.start);
+        let begun = self.cached.spans.partition_point(|span| span.first <= self.walk.window.start);
         begun.saturating_sub(1)
     }
 
     /// One page. If it has to be made, its neighbours in `useful` are made with it:
     /// opening a block costs as much as decoding several pages of it.
     fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Part<'_, E>>, HistoryError> {
-        if !matches!(self.shelved.pages.get(number), Some(Some(_))) && !self.make(useful)? {
+        if !matches!(self.cached.pages.get(number), Some(Some(_))) && !self.make(useful)? {
             return Ok(None);
         }
-        let Some(page) = self.shelved.pages.get(number).and_then(Option::as_ref) else { return Ok(None) };
+        let Some(page) = self.cached.pages.get(number).and_then(Option::as_ref) else { return Ok(None) };
         Ok(Some(Part { page, rows: self.within(number, page) }))
     }
 
@@ -440,7 +440,7 @@ impl<E: Encoded> LazyBlock<'_, E> {
     fn within(&self, number: usize, page: &Page<E>) -> Range<usize> {
         let Range { start, end } = self.walk.window;
         let at = |time: i64| page.times.partition_point(|stamp| *stamp < time);
-        let span = self.shelved.spans.get(number);
+        let span = self.cached.spans.get(number);
         let from = if span.is_some_and(|span| span.first >= start) { 0 } else { at(start) };
         let to = if span.is_some_and(|span| span.end <= end) { page.times.len() } else { at(end) };
         from..to
@@ -451,28 +451,28 @@ impl<E: Encoded> LazyBlock<'_, E> {
         if !self.load()? {
             return Ok(false);
         }
-        let spans = self.shelved.spans.clone();
+        let spans = self.cached.spans.clone();
         let rows_before = |page: usize| spans.iter().take(page).map(|span| span.rows).sum::<usize>();
         let rows = rows_before(useful.start)..rows_before(useful.end);
         let mut candles = Candles::with_capacity(rows.len());
         self.parse()?.read_rows(rows, &mut candles).map_err(|source| self.damaged(source))?;
         let decimals = self.walk.directory.decimals;
         // A copy if another question or the shelf shares the block at this moment.
-        let shelved = Arc::make_mut(&mut self.shelved);
+        let cached = Arc::make_mut(&mut self.cached);
         let mut start = 0;
-        for (span, page) in spans.iter().zip(&mut shelved.pages).take(useful.end).skip(useful.start) {
+        for (span, page) in spans.iter().zip(&mut cached.pages).take(useful.end).skip(useful.start) {
             let rows = start..start + span.rows;
             start = rows.end;
             // A page that is there keeps its memory: answers that are being sent may share it.
             if page.is_none() {
                 let times = candles.time.get(rows.clone()).unwrap_or_default().into();
                 let made = Page { times, encoded: E::encode(&candles, rows, decimals) };
-                shelved.bytes += made.encoded.bytes() + size_of_val(&*made.times);
+                cached.bytes += made.encoded.bytes() + size_of_val(&*made.times);
                 *page = Some(made);
             }
         }
         // If two questions make pages of one block at a time, one result is lost; the next question makes it again.
-        self.walk.shelf.blocks.insert(self.key, self.shelved.clone());
+        self.walk.page_cache.blocks.insert(self.key, self.cached.clone());
         Ok(true)
     }
 
