@@ -6,21 +6,21 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use store::{AccountId, NewSeat, Shared};
+use store::{AccountId, NewSlot, Shared};
 
 use crate::random::random;
-use crate::{AccessError, Lineage, Seats};
+use crate::{AccessError, Lineage, Slots};
 
 /// Names a connection for as long as it is open, at whatever node; the server keeps its own map from it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
 impl ConnectionId {
-    pub(crate) fn of_seat(id: i64) -> ConnectionId {
+    pub(crate) fn of_slot(id: i64) -> ConnectionId {
         ConnectionId(id.unsigned_abs())
     }
 
-    pub(crate) fn seat(self) -> i64 {
+    pub(crate) fn slot(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
 
@@ -78,10 +78,10 @@ struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
     /// As they are kept for all nodes.
-    seats: HashMap<ConnectionId, NewSeat>,
+    slots: HashMap<ConnectionId, NewSlot>,
 }
 
-pub(crate) struct Seated {
+pub(crate) struct HeldSlot {
     pub(crate) connection: Connection,
     pub(crate) online: u32,
     /// Older connections of the same lineage. They are no longer counted; the server closes their sockets.
@@ -94,25 +94,25 @@ impl Registry {
     }
 
     /// Has a connection that has its seat already, among those of all nodes.
-    pub(crate) fn seated(self: &Arc<Registry>, id: ConnectionId, seat: NewSeat) -> Connection {
-        let (account, lineage) = (seat.account, Lineage(seat.lineage));
+    pub(crate) fn with_slot(self: &Arc<Registry>, id: ConnectionId, slot: NewSlot) -> Connection {
+        let (account, lineage) = (slot.account, Lineage(slot.lineage));
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.live.entry(account).or_default().push((id, lineage));
-        inner.seats.insert(id, seat);
+        inner.slots.insert(id, slot);
         Connection { id, account, registry: Arc::clone(self) }
     }
 
     /// Whether this node has a connection that is kept for all of them.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).seats.contains_key(&id)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).slots.contains_key(&id)
     }
 
     /// Every connection of this node, as it is kept for all of them.
-    pub(crate) fn seats(&self) -> Vec<(i64, NewSeat)> {
+    pub(crate) fn slots(&self) -> Vec<(i64, NewSlot)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut seats: Vec<_> = inner.seats.iter().map(|(id, seat)| (id.seat(), seat.clone())).collect();
-        seats.sort_unstable_by_key(|(id, _)| *id);
-        seats
+        let mut slots: Vec<_> = inner.slots.iter().map(|(id, slot)| (id.slot(), slot.clone())).collect();
+        slots.sort_unstable_by_key(|(id, _)| *id);
+        slots
     }
 
     /// Takes a seat, or answers how many are taken. The connection that signs on anew (`present`) and older ones of the
@@ -123,7 +123,7 @@ impl Registry {
         lineage: Lineage,
         present: Option<&Connection>,
         limit: u32,
-    ) -> Result<Seated, Seats> {
+    ) -> Result<HeldSlot, Slots> {
         self.sit_as(None, (account, lineage), present, limit)
     }
 
@@ -131,21 +131,21 @@ impl Registry {
     pub(crate) fn sit_alone(
         self: &Arc<Registry>,
         id: ConnectionId,
-        seat: NewSeat,
+        slot: NewSlot,
         present: Option<&Connection>,
         limit: u32,
-    ) -> Result<Seated, Seats> {
-        let who = (seat.account, Lineage(seat.lineage));
-        self.sit_as(Some((id, seat)), who, present, limit)
+    ) -> Result<HeldSlot, Slots> {
+        let who = (slot.account, Lineage(slot.lineage));
+        self.sit_as(Some((id, slot)), who, present, limit)
     }
 
     fn sit_as(
         self: &Arc<Registry>,
-        kept: Option<(ConnectionId, NewSeat)>,
+        kept: Option<(ConnectionId, NewSlot)>,
         (account, lineage): (AccountId, Lineage),
         present: Option<&Connection>,
         limit: u32,
-    ) -> Result<Seated, Seats> {
+    ) -> Result<HeldSlot, Slots> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let present = present.map(|connection| (connection.account, connection.id));
         let live = inner.live.get(&account).map(Vec::as_slice).unwrap_or_default();
@@ -154,12 +154,12 @@ impl Registry {
             live.iter().partition(|(id, line)| !is_present(*id) && *line != lineage);
         let others = count(&stay);
         if others >= limit {
-            return Err(Seats { online: count(live), limit });
+            return Err(Slots { online: count(live), limit });
         }
         let superseded = go.into_iter().map(|(id, _)| id).filter(|id| !is_present(*id)).collect();
         inner.last += 1;
         let id = kept.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
-        inner.seats.extend(kept);
+        inner.slots.extend(kept);
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);
@@ -168,7 +168,7 @@ impl Registry {
             inner.leave(before, id);
         }
         let connection = Connection { id, account, registry: Arc::clone(self) };
-        Ok(Seated { connection, online: others + 1, superseded })
+        Ok(HeldSlot { connection, online: others + 1, superseded })
     }
 
     pub(crate) fn online(&self, account: AccountId) -> u32 {
@@ -179,14 +179,14 @@ impl Registry {
     fn leave(&self, account: AccountId, id: ConnectionId) {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).leave(account, id);
         if let Some(shared) = &self.shared {
-            shared.leave(id.seat());
+            shared.leave(id.slot());
         }
     }
 }
 
 impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
-        self.seats.remove(&id);
+        self.slots.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {
             live.retain(|(known, _)| *known != id);
             if live.is_empty() {
@@ -207,8 +207,8 @@ mod tests {
     const ALICE: AccountId = AccountId(1);
     const BOB: AccountId = AccountId(2);
 
-    fn sit(registry: &Arc<Registry>, account: AccountId, lineage: Lineage) -> Seated {
-        registry.sit(account, lineage, None, 2).unwrap_or_else(|seats| panic!("{seats:?}"))
+    fn sit(registry: &Arc<Registry>, account: AccountId, lineage: Lineage) -> HeldSlot {
+        registry.sit(account, lineage, None, 2).unwrap_or_else(|slots| panic!("{slots:?}"))
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         let second = sit(&registry, ALICE, line());
         assert_eq!((first.online, second.online), (1, 2));
         let full = registry.sit(ALICE, line(), None, 2).map(drop);
-        assert_eq!(full, Err(Seats { online: 2, limit: 2 }));
+        assert_eq!(full, Err(Slots { online: 2, limit: 2 }));
         assert_eq!(sit(&registry, BOB, line()).online, 1);
         drop(first);
         assert_eq!(registry.online(ALICE), 1);
@@ -249,12 +249,12 @@ mod tests {
         let first = sit(&registry, ALICE, Lineage::new().unwrap());
         let _other = sit(&registry, ALICE, Lineage::new().unwrap());
         let again = registry.sit(ALICE, Lineage::new().unwrap(), Some(&first.connection), 2);
-        let again = again.unwrap_or_else(|seats| panic!("{seats:?}"));
+        let again = again.unwrap_or_else(|slots| panic!("{slots:?}"));
         assert_eq!((again.online, again.superseded.len()), (2, 0));
         drop(first);
         assert_eq!(registry.online(ALICE), 2);
         let as_bob = registry.sit(BOB, Lineage::new().unwrap(), Some(&again.connection), 2);
-        assert_eq!(as_bob.map(|seated| seated.online), Ok(1));
+        assert_eq!(as_bob.map(|with_slot| with_slot.online), Ok(1));
         assert_eq!(registry.online(ALICE), 1);
     }
 
@@ -264,7 +264,7 @@ mod tests {
         let first = sit(&registry, ALICE, Lineage::new().unwrap());
         let _full = sit(&registry, BOB, Lineage::new().unwrap());
         let refused = registry.sit(BOB, Lineage::new().unwrap(), Some(&first.connection), 1).map(drop);
-        assert_eq!(refused, Err(Seats { online: 1, limit: 1 }));
+        assert_eq!(refused, Err(Slots { online: 1, limit: 1 }));
         assert_eq!((registry.online(ALICE), registry.online(BOB)), (1, 1));
     }
 }

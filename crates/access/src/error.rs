@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use store::{AccountId, Place, StoreError};
 
-use crate::{ReportError, Seats};
+use crate::{ReportError, Slots};
 
 /// What can go wrong with accounts and their keys. For people who run the service, never for its callers.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ pub enum Denial {
         "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit
     )]
-    ConnectionsTaken(Seats),
+    ConnectionsTaken(Slots),
     #[error("the service failed to check the credentials: try again")]
     Failed(#[source] AccessError),
 }

@@ -64,7 +64,6 @@ mod replay;
 mod report;
 mod rights;
 mod scope;
-mod seats;
 mod secret;
 mod session;
 mod shared;
@@ -75,6 +74,7 @@ mod sign_in_link;
 mod sign_in_queue;
 mod sign_on;
 mod signature;
+mod slots;
 mod standing;
 mod throttle;
 mod token;
@@ -125,16 +125,16 @@ pub use replay::Repetition;
 pub use report::{RateEntry, Reported, ReportedAssets};
 pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MAX, Validity};
 pub use scope::{Scope, Scopes};
-pub use seats::Seats;
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};
 pub use shared::SharedConnection;
 pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
-pub use sign_on::{SeatPlace, SignedOn};
+pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
+pub use slots::Slots;
 pub use standing::{Outlook, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SeatEnding, TallyDays,
+    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
     WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use usage::{Preview, Quota, Usage};

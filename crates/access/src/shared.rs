@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::{AccountId, NodeRow, PaceLimit, RateAsk, SeatEnding, SeatRow, Shared, StoreError};
+use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow, StoreError};
 
 use crate::reach::{Reach, Reached, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
@@ -20,20 +20,20 @@ const SEATS_MAX: u32 = 100_000;
 pub struct SharedConnection {
     pub id: ConnectionId,
     pub account: AccountId,
-    pub door: String,
+    pub transport: String,
     pub address: String,
     pub since: market::Timestamp,
     pub is_here: bool,
 }
 
-impl From<SeatRow> for SharedConnection {
-    fn from(SeatRow { id, seat, is_here, .. }: SeatRow) -> SharedConnection {
+impl From<SlotRow> for SharedConnection {
+    fn from(SlotRow { id, slot, is_here, .. }: SlotRow) -> SharedConnection {
         SharedConnection {
-            id: ConnectionId::of_seat(id),
-            account: seat.account,
-            door: seat.door,
-            address: seat.address,
-            since: seat.since,
+            id: ConnectionId::of_slot(id),
+            account: slot.account,
+            transport: slot.transport,
+            address: slot.address,
+            since: slot.since,
             is_here,
         }
     }
@@ -216,20 +216,20 @@ impl Access {
     /// Connections of an account, or of all, at every node; `None` where there is one process, which has its own list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(None) };
-        let rows = self.asked(shared.seats(of, SEATS_MAX))?;
+        let rows = self.asked(shared.slots(of, SEATS_MAX))?;
         Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
     }
 
     /// A connection at any node.
     pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(None) };
-        Ok(self.asked(shared.seat(id.seat()))?.map(SharedConnection::from))
+        Ok(self.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
     }
 
     /// Has a connection closed by the node that has it, within about a second.
-    pub fn end_connection(&self, id: ConnectionId, why: SeatEnding) -> Result<bool, AccessError> {
+    pub fn end_connection(&self, id: ConnectionId, why: SlotEnding) -> Result<bool, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(false) };
-        self.asked(shared.end_seat(id.seat(), why))
+        self.asked(shared.end_slot(id.slot(), why))
     }
 
     /// Remembers something about a client by its lineage, for whichever node it goes on with.
@@ -251,7 +251,7 @@ impl Access {
         name: &str,
         silent: &[(ConnectionId, bool)],
         uptime: Duration,
-    ) -> Result<Vec<(ConnectionId, SeatEnding)>, AccessError> {
+    ) -> Result<Vec<(ConnectionId, SlotEnding)>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
         self.reach.pass_time(uptime);
         let beat = self.look_at_server(shared, uptime).and_then(|incarnation| {
@@ -263,9 +263,9 @@ impl Access {
                 shared.nodes()?;
             }
             if beat.has_joined || self.reach.is_away() {
-                shared.keep_seats(&self.registry.seats())?;
+                shared.renew_slots(&self.registry.slots())?;
             }
-            let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.seat(), *is_silent)).collect();
+            let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
             if self.reach.is_settling() && !self.reach.settles_on(beat.unsettled > 0, uptime) {
                 // What was admitted by share since the beginning of this beat. The database decides in a moment.
@@ -284,7 +284,7 @@ impl Access {
             self.shared_rates.forget_refusals();
         }
         self.forget_withdrawn(shared, uptime)?;
-        self.compare_seats(shared, uptime)?;
+        self.compare_slots(shared, uptime)?;
         Ok(self.to_close(shared, beat.ended))
     }
 

@@ -2,18 +2,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use market::Timestamp;
-use store::{Hash, NewPassword, NewSeat, SeatOutcome, SeatRequest, Shared};
+use store::{Hash, NewPassword, NewSlot, Shared, SlotOutcome, SlotRequest};
 
-use crate::connection::Seated;
+use crate::connection::HeldSlot;
 use crate::{
-    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scope, Seats, Secret, Session, otp,
+    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scope, Secret, Session, Slots, otp,
     session,
 };
 
 /// Where a connection comes from, in the words of the server: shown to its owner and to operators at every node.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SeatPlace<'a> {
-    pub door: &'a str,
+pub struct SlotLocation<'a> {
+    pub transport: &'a str,
     pub address: &'a str,
 }
 
@@ -28,7 +28,7 @@ pub struct SignedOn {
     /// The same for all connections that one client opens one after the other.
     pub lineage: Lineage,
     /// Connections of the account, this one counted.
-    pub seats: Seats,
+    pub slots: Slots,
     /// Older connections of the same client, to be closed. They are not counted any more.
     pub superseded: Vec<ConnectionId>,
 }
@@ -54,13 +54,13 @@ impl Access {
     }
 
     /// Connections of the caller's account, open and allowed.
-    pub fn seats(&self, caller: &Caller) -> Result<Seats, Denial> {
+    pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
         let online = match self.shared_if_there() {
             Some(shared) => self.asked(shared.online(account.id))?,
             None => self.registry.online(account.id),
         };
-        Ok(Seats { online, limit: account.terms.connections })
+        Ok(Slots { online, limit: account.terms.connections })
     }
 
     /// Signs a connection on with a one-time password. A refusal, for instance because all seats are taken, leaves the
@@ -71,7 +71,7 @@ impl Access {
         present: Option<&Connection>,
         moment: Moment,
     ) -> Result<SignedOn, Denial> {
-        self.sign_on_from(otp, present, SeatPlace::default(), moment)
+        self.sign_on_from(otp, present, SlotLocation::default(), moment)
     }
 
     /// The same for a connection of which others are told where it comes from.
@@ -79,12 +79,12 @@ impl Access {
         &self,
         otp: &str,
         present: Option<&Connection>,
-        place: SeatPlace<'_>,
+        place: SlotLocation<'_>,
         moment: Moment,
     ) -> Result<SignedOn, Denial> {
         let Some(shared) = self.accounts.shared() else {
             return self.otps.redeem(otp, moment.uptime, |caller| {
-                self.seat(caller, (Lineage::new()?, present, place), None, moment.now)
+                self.slot(caller, (Lineage::new()?, present, place), None, moment.now)
             });
         };
         let hash = otp::fitting_hash(otp).ok_or(otp::UNKNOWN)?;
@@ -93,7 +93,7 @@ impl Access {
             return Err(otp::EXPIRED);
         }
         let caller = otp::read_caller(&issued.caller).ok_or(otp::UNKNOWN)?;
-        self.seat(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
+        self.slot(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
     }
 
     /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there. However
@@ -104,7 +104,7 @@ impl Access {
         present: Option<&Connection>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
-        self.resume_from(session, present, SeatPlace::default(), now)
+        self.resume_from(session, present, SlotLocation::default(), now)
     }
 
     /// The same for a connection of which others are told where it comes from.
@@ -112,17 +112,17 @@ impl Access {
         &self,
         session: &str,
         present: Option<&Connection>,
-        place: SeatPlace<'_>,
+        place: SlotLocation<'_>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
         let (caller, lineage) = session::read(&self.keys, session, now)?;
-        self.seat(caller, (lineage, present, place), None, now)
+        self.slot(caller, (lineage, present, place), None, now)
     }
 
-    fn seat(
+    fn slot(
         &self,
         caller: Caller,
-        (lineage, present, place): (Lineage, Option<&Connection>, SeatPlace<'_>),
+        (lineage, present, place): (Lineage, Option<&Connection>, SlotLocation<'_>),
         password: Option<&Hash>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
@@ -139,28 +139,28 @@ impl Access {
         }
         let session = session::issue(&self.keys, caller, lineage, now)?;
         let limit = account.terms.connections;
-        let seated = match self.accounts.shared() {
+        let with_slot = match self.accounts.shared() {
             None => {
                 self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?
             }
             Some(shared) => {
-                let seat = NewSeat {
+                let slot = NewSlot {
                     account: account.id,
                     lineage: lineage.0,
-                    door: place.door.to_owned(),
+                    transport: place.transport.to_owned(),
                     address: place.address.to_owned(),
                     since: now,
                 };
-                self.sit_among_all(shared, seat, (present, limit), password)?
+                self.sit_among_all(shared, slot, (present, limit), password)?
             }
         };
         Ok(SignedOn {
             caller,
-            connection: seated.connection,
+            connection: with_slot.connection,
             session,
             lineage,
-            seats: Seats { online: seated.online, limit },
-            superseded: seated.superseded,
+            slots: Slots { online: with_slot.online, limit },
+            superseded: with_slot.superseded,
         })
     }
 
@@ -169,25 +169,25 @@ impl Access {
     fn sit_among_all(
         &self,
         shared: &Arc<Shared>,
-        seat: NewSeat,
+        slot: NewSlot,
         (present, limit): (Option<&Connection>, u32),
         password: Option<&Hash>,
-    ) -> Result<Seated, Denial> {
+    ) -> Result<HeldSlot, Denial> {
         if self.reach.is_away() && password.is_none() {
             let id = ConnectionId::alone()?;
-            let seated = self.registry.sit_alone(id, seat, present, limit);
-            return seated.map_err(Denial::ConnectionsTaken);
+            let with_slot = self.registry.sit_alone(id, slot, present, limit);
+            return with_slot.map_err(Denial::ConnectionsTaken);
         }
-        let present = present.map(|connection| connection.id().seat());
-        let request = SeatRequest { seat: &seat, limit, present, password };
+        let present = present.map(|connection| connection.id().slot());
+        let request = SlotRequest { slot: &slot, limit, present, password };
         match self.asked(shared.sit(&request))? {
-            SeatOutcome::Seated { id, online, superseded } => {
-                let connection = self.registry.seated(ConnectionId::of_seat(id), seat);
-                let superseded = superseded.into_iter().map(ConnectionId::of_seat).collect();
-                Ok(Seated { connection, online, superseded })
+            SlotOutcome::HeldSlot { id, online, superseded } => {
+                let connection = self.registry.with_slot(ConnectionId::of_slot(id), slot);
+                let superseded = superseded.into_iter().map(ConnectionId::of_slot).collect();
+                Ok(HeldSlot { connection, online, superseded })
             }
-            SeatOutcome::Taken { online } => Err(Denial::ConnectionsTaken(Seats { online, limit })),
-            SeatOutcome::PasswordUsed => Err(otp::UNKNOWN),
+            SlotOutcome::Taken { online } => Err(Denial::ConnectionsTaken(Slots { online, limit })),
+            SlotOutcome::PasswordUsed => Err(otp::UNKNOWN),
         }
     }
 }

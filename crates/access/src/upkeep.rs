@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use store::{AccountId, SeatEnding, Shared};
+use store::{AccountId, Shared, SlotEnding};
 
 use crate::{Access, AccessError, ConnectionId};
 
@@ -20,10 +20,10 @@ const SEATS_EVERY: Duration = Duration::from_secs(15);
 pub(crate) struct Upkeep {
     /// Up to which version withdrawals were taken note of, and when.
     withdrawals: Option<(i64, Duration)>,
-    /// Seats of this node in the database without a connection when that was looked at last, and connections without a seat there.
+    /// Slots of this node in the database without a connection when that was looked at last, and connections without a seat there.
     strays: HashSet<i64>,
-    unseated: HashSet<i64>,
-    seats_at: Option<Duration>,
+    without_slot: HashSet<i64>,
+    slots_at: Option<Duration>,
 }
 
 impl Access {
@@ -55,27 +55,27 @@ impl Access {
 
     /// Gives up seats that the database has and this node has not, and takes those that the database lacks, each if it is so twice in a row: one that is taken
     /// just now is in both a moment later. They come to be where an answer of the database was lost, and while it was away.
-    pub(crate) fn compare_seats(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
+    pub(crate) fn compare_slots(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
         let mut upkeep = self.lock_upkeep();
-        if upkeep.seats_at.is_some_and(|at| uptime.saturating_sub(at) < SEATS_EVERY) {
+        if upkeep.slots_at.is_some_and(|at| uptime.saturating_sub(at) < SEATS_EVERY) {
             return Ok(());
         }
-        upkeep.seats_at = Some(uptime);
+        upkeep.slots_at = Some(uptime);
         drop(upkeep);
-        let mut seats = self.registry.seats();
-        let rows: HashSet<i64> = self.asked(shared.own_seats())?.into_iter().collect();
+        let mut slots = self.registry.slots();
+        let rows: HashSet<i64> = self.asked(shared.own_slots())?.into_iter().collect();
         let strays: HashSet<i64> =
-            rows.iter().copied().filter(|id| !self.registry.has(ConnectionId::of_seat(*id))).collect();
+            rows.iter().copied().filter(|id| !self.registry.has(ConnectionId::of_slot(*id))).collect();
         let mut upkeep = self.lock_upkeep();
         strays.intersection(&upkeep.strays).for_each(|id| shared.leave(*id));
         upkeep.strays = strays;
-        let unseated: HashSet<i64> =
-            seats.iter().map(|(id, _)| *id).filter(|id| !rows.contains(id)).collect();
-        let before = std::mem::replace(&mut upkeep.unseated, unseated);
-        seats.retain(|(id, _)| before.contains(id) && upkeep.unseated.contains(id));
+        let without_slot: HashSet<i64> =
+            slots.iter().map(|(id, _)| *id).filter(|id| !rows.contains(id)).collect();
+        let before = std::mem::replace(&mut upkeep.without_slot, without_slot);
+        slots.retain(|(id, _)| before.contains(id) && upkeep.without_slot.contains(id));
         drop(upkeep);
-        if !seats.is_empty() {
-            self.asked(shared.keep_seats(&seats))?;
+        if !slots.is_empty() {
+            self.asked(shared.renew_slots(&slots))?;
         }
         Ok(())
     }
@@ -84,11 +84,11 @@ impl Access {
     pub(crate) fn to_close(
         &self,
         shared: &Arc<Shared>,
-        ended: Vec<(i64, SeatEnding)>,
-    ) -> Vec<(ConnectionId, SeatEnding)> {
-        let ended = ended.into_iter().map(|(id, why)| (ConnectionId::of_seat(id), why));
+        ended: Vec<(i64, SlotEnding)>,
+    ) -> Vec<(ConnectionId, SlotEnding)> {
+        let ended = ended.into_iter().map(|(id, why)| (ConnectionId::of_slot(id), why));
         let (here, gone): (Vec<_>, Vec<_>) = ended.partition(|(id, _)| self.registry.has(*id));
-        gone.into_iter().for_each(|(id, _)| shared.leave(id.seat()));
+        gone.into_iter().for_each(|(id, _)| shared.leave(id.slot()));
         here
     }
 

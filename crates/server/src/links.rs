@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, SeatEnding, Seats, SignedOn};
+use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, SignedOn, SlotEnding, Slots};
 use market::Timestamp;
 
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
@@ -51,13 +51,13 @@ fn milliseconds(time: Duration) -> u64 {
 /// The signed-in connections of this server, one seat each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
-    seats: Arc<Mutex<HashMap<ConnectionId, Seat>>>,
+    slots: Arc<Mutex<HashMap<ConnectionId, Slot>>>,
     /// Connections that another took the place of before they were here: two of one client signed in at once.
     superseded: Arc<Mutex<HashSet<ConnectionId>>>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct Slot {
     /// Counts against the account's limit for as long as it exists.
     connection: Arc<Connection>,
     /// Whether other nodes have been told that it does not answer.
@@ -72,7 +72,7 @@ struct Seat {
 pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
-    pub(crate) door: LinkDoor,
+    pub(crate) transport: TransportKind,
     pub(crate) address: SocketAddr,
     /// When it signed in, by the machine's clock.
     pub(crate) since: Timestamp,
@@ -80,40 +80,40 @@ pub(crate) struct ConnectionInfo {
 
 /// The two transports of a long connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkDoor {
+pub(crate) enum TransportKind {
     WebSocket,
     Tcp,
 }
 
-impl LinkDoor {
+impl TransportKind {
     pub(crate) fn as_str(self) -> &'static str {
-        metrics::Door::from(self).as_str()
+        metrics::TransportLabel::from(self).as_str()
     }
 }
 
-impl From<LinkDoor> for metrics::Door {
-    fn from(door: LinkDoor) -> metrics::Door {
-        match door {
-            LinkDoor::WebSocket => metrics::Door::WebSocket,
-            LinkDoor::Tcp => metrics::Door::Tcp,
+impl From<TransportKind> for metrics::TransportLabel {
+    fn from(transport: TransportKind) -> metrics::TransportLabel {
+        match transport {
+            TransportKind::WebSocket => metrics::TransportLabel::WebSocket,
+            TransportKind::Tcp => metrics::TransportLabel::Tcp,
         }
     }
 }
 
-impl From<LinkDoor> for metrics::Entry {
-    fn from(door: LinkDoor) -> metrics::Entry {
-        match door {
-            LinkDoor::WebSocket => metrics::Entry::WebSocket,
-            LinkDoor::Tcp => metrics::Entry::Tcp,
+impl From<TransportKind> for metrics::Entry {
+    fn from(transport: TransportKind) -> metrics::Entry {
+        match transport {
+            TransportKind::WebSocket => metrics::Entry::WebSocket,
+            TransportKind::Tcp => metrics::Entry::Tcp,
         }
     }
 }
 
-impl From<LinkDoor> for metrics::Connection {
-    fn from(door: LinkDoor) -> metrics::Connection {
-        match door {
-            LinkDoor::WebSocket => metrics::Connection::WebSocket,
-            LinkDoor::Tcp => metrics::Connection::Tcp,
+impl From<TransportKind> for metrics::Connection {
+    fn from(transport: TransportKind) -> metrics::Connection {
+        match transport {
+            TransportKind::WebSocket => metrics::Connection::WebSocket,
+            TransportKind::Tcp => metrics::Connection::Tcp,
         }
     }
 }
@@ -122,7 +122,7 @@ impl Links {
     /// The connections of one account, or of all, oldest first.
     pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<ConnectionInfo> {
         let all = self.lock();
-        let infos = all.values().map(|seat| seat.info);
+        let infos = all.values().map(|slot| slot.info);
         let mut infos: Vec<_> = infos.filter(|info| of.is_none_or(|of| of == info.account)).collect();
         drop(all);
         infos.sort_by_key(|info| info.id);
@@ -134,12 +134,12 @@ impl Links {
     }
 
     pub(crate) fn get(&self, id: ConnectionId) -> Option<ConnectionInfo> {
-        self.lock().get(&id).map(|seat| seat.info)
+        self.lock().get(&id).map(|slot| slot.info)
     }
 
     /// The mailbox of a connection. There is none before sign-in: only then has a connection an id.
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
-        self.lock().get(&id).map(|seat| seat.mailbox.clone())
+        self.lock().get(&id).map(|slot| slot.mailbox.clone())
     }
 
     /// The mailboxes of all connections of an account.
@@ -152,16 +152,16 @@ impl Links {
     )]
     pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
         let all = self.lock();
-        let theirs = all.values().filter(|seat| seat.info.account == of);
-        theirs.map(|seat| seat.mailbox.clone()).collect()
+        let theirs = all.values().filter(|slot| slot.info.account == of);
+        theirs.map(|slot| slot.mailbox.clone()).collect()
     }
 
     /// Closes a connection and frees its seat. Returns whether it was still there.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
         // A statement of its own, so that the lock is released before the seat is dropped.
-        let seat = self.lock().remove(&id);
-        seat.is_some_and(|seat| {
-            seat.mailbox.close(Kick::Closed(by));
+        let slot = self.lock().remove(&id);
+        slot.is_some_and(|slot| {
+            slot.mailbox.close(Kick::Closed(by));
             true
         })
     }
@@ -171,51 +171,51 @@ impl Links {
     pub(crate) fn sign_in(
         &self,
         present: Option<ConnectionId>,
-        (door, address): (LinkDoor, SocketAddr),
+        (transport, address): (TransportKind, SocketAddr),
         moment: Moment,
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
         let mut all = self.lock();
-        let present = |all: &HashMap<ConnectionId, Seat>| {
-            sign_in(present.and_then(|id| all.get(&id)).map(|seat| &*seat.connection))
+        let present = |all: &HashMap<ConnectionId, Slot>| {
+            sign_in(present.and_then(|id| all.get(&id)).map(|slot| &*slot.connection))
         };
         let signed = match present(&all) {
             Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
-        Ok(self.seat(&mut all, (door, address), moment, signed))
+        Ok(self.slot(&mut all, (transport, address), moment, signed))
     }
 
     /// The same where the database keeps the seats of all nodes, and decides about one account at a time. It is asked without a lock, so that sign-ins do not wait for each other.
     pub(crate) fn sign_in_among_all(
         &self,
         present: Option<ConnectionId>,
-        (door, address): (LinkDoor, SocketAddr),
+        (transport, address): (TransportKind, SocketAddr),
         moment: Moment,
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
-        let present = present.and_then(|id| self.lock().get(&id).map(|seat| seat.connection.clone()));
+        let present = present.and_then(|id| self.lock().get(&id).map(|slot| slot.connection.clone()));
         let signed = match sign_in(present.as_deref()) {
             Err(Denial::ConnectionsTaken(_)) if self.give_up_overdue(moment.uptime) => {
                 sign_in(present.as_deref())?
             }
             other => other?,
         };
-        Ok(self.seat(&mut self.lock(), (door, address), moment, signed))
+        Ok(self.slot(&mut self.lock(), (transport, address), moment, signed))
     }
 
-    fn seat(
+    fn slot(
         &self,
-        all: &mut HashMap<ConnectionId, Seat>,
-        (door, address): (LinkDoor, SocketAddr),
+        all: &mut HashMap<ConnectionId, Slot>,
+        (transport, address): (TransportKind, SocketAddr),
         moment: Moment,
         signed: SignedOn,
     ) -> (SignedIn, MailboxReader, Arc<Pulse>) {
-        let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
+        let SignedOn { caller, connection, session, lineage, slots, superseded } = signed;
         let mut too_early = self.superseded.lock().unwrap_or_else(PoisonError::into_inner);
         for id in superseded {
             match all.remove(&id) {
-                Some(seat) => seat.mailbox.close(Kick::Superseded),
+                Some(slot) => slot.mailbox.close(Kick::Superseded),
                 None => drop(too_early.insert(id)),
             }
         }
@@ -226,25 +226,25 @@ impl Links {
         let id = connection.id();
         let (mailbox, reader) = Mailbox::new();
         let pulse = Arc::<Pulse>::default();
-        let info = ConnectionInfo { id, account: caller.account(), door, address, since: moment.now };
+        let info = ConnectionInfo { id, account: caller.account(), transport, address, since: moment.now };
         match too_early.remove(&id) {
             // The one that took its place was quicker.
             true => mailbox.close(Kick::Superseded),
             false => {
                 let connection = Arc::new(connection);
-                let seat = Seat { connection, is_silent: false, mailbox, pulse: pulse.clone(), info };
-                all.insert(id, seat);
+                let slot = Slot { connection, is_silent: false, mailbox, pulse: pulse.clone(), info };
+                all.insert(id, slot);
             }
         }
-        (SignedIn { who: caller, id, session, lineage, seats }, reader, pulse)
+        (SignedIn { who: caller, id, session, lineage, slots }, reader, pulse)
     }
 
     /// Connections that have stopped to answer, or answer again, since that was told last: other nodes may need their seats.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
         let all = self.lock();
-        let changed = all.iter().filter_map(|(id, seat)| {
-            let is_silent = seat.pulse.is_overdue(uptime);
-            (seat.is_silent != is_silent).then_some((*id, is_silent))
+        let changed = all.iter().filter_map(|(id, slot)| {
+            let is_silent = slot.pulse.is_overdue(uptime);
+            (slot.is_silent != is_silent).then_some((*id, is_silent))
         });
         let mut changed: Vec<(ConnectionId, bool)> = changed.collect();
         changed.sort_unstable();
@@ -255,31 +255,31 @@ impl Links {
     pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
         for (id, is_silent) in told {
-            if let Some(seat) = all.get_mut(id) {
-                seat.is_silent = *is_silent;
+            if let Some(slot) = all.get_mut(id) {
+                slot.is_silent = *is_silent;
             }
         }
     }
 
     /// Closes a connection that was ended at another node.
-    pub(crate) fn end(&self, id: ConnectionId, why: SeatEnding) {
+    pub(crate) fn end(&self, id: ConnectionId, why: SlotEnding) {
         let kick = match why {
-            SeatEnding::Superseded => Kick::Superseded,
-            SeatEnding::ByOwner => Kick::Closed(ClosedBy::Owner),
-            SeatEnding::ByOperator => Kick::Closed(ClosedBy::Operator),
-            SeatEnding::Silent => Kick::Silent,
+            SlotEnding::Superseded => Kick::Superseded,
+            SlotEnding::ByOwner => Kick::Closed(ClosedBy::Owner),
+            SlotEnding::ByOperator => Kick::Closed(ClosedBy::Operator),
+            SlotEnding::Silent => Kick::Silent,
         };
-        let seat = self.lock().remove(&id);
-        if let Some(seat) = seat {
-            seat.mailbox.close(kick);
+        let slot = self.lock().remove(&id);
+        if let Some(slot) = slot {
+            slot.mailbox.close(kick);
         }
     }
 
     /// A connection has ended: its seat is free.
     pub(crate) fn leave(&self, id: ConnectionId) {
-        let seat = self.lock().remove(&id);
+        let slot = self.lock().remove(&id);
         // Dropped after the lock, so that the others do not wait for it.
-        drop(seat);
+        drop(slot);
     }
 
     /// Evicts connections that have not answered their ping. Returns whether there were any.
@@ -287,15 +287,15 @@ impl Links {
         give_up_overdue(&mut self.lock(), uptime)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn give_up_overdue(all: &mut HashMap<ConnectionId, Seat>, uptime: Duration) -> bool {
+fn give_up_overdue(all: &mut HashMap<ConnectionId, Slot>, uptime: Duration) -> bool {
     let before = all.len();
-    all.extract_if(|_, seat| seat.pulse.is_overdue(uptime)).for_each(|(_, seat)| {
-        seat.mailbox.close(Kick::Silent);
+    all.extract_if(|_, slot| slot.pulse.is_overdue(uptime)).for_each(|(_, slot)| {
+        slot.mailbox.close(Kick::Silent);
     });
     all.len() < before
 }
@@ -306,5 +306,5 @@ pub(crate) struct SignedIn {
     pub(crate) id: ConnectionId,
     pub(crate) session: access::Session,
     pub(crate) lineage: Lineage,
-    pub(crate) seats: Seats,
+    pub(crate) slots: Slots,
 }

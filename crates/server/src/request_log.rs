@@ -10,7 +10,7 @@ use access::AccountId;
 use tokio::time::Instant;
 
 use crate::client_program::ClientProgram;
-use crate::metrics::{CliCommand, Door, Metrics, Outcome, Task};
+use crate::metrics::{CliCommand, Metrics, Outcome, Task, TransportLabel};
 
 /// The target of these lines, by which a log filter selects them.
 const TARGET: &str = "requests";
@@ -43,8 +43,14 @@ impl RequestEnd {
         }
     }
 
-    fn count(&self, metrics: &Metrics, door: Door, task: Task) {
-        metrics.request(door, task, self.outcome, self.took, u64::try_from(self.bytes).unwrap_or(u64::MAX));
+    fn count(&self, metrics: &Metrics, transport: TransportLabel, task: Task) {
+        metrics.request(
+            transport,
+            task,
+            self.outcome,
+            self.took,
+            u64::try_from(self.bytes).unwrap_or(u64::MAX),
+        );
     }
 
     /// In milliseconds, to the microsecond.
@@ -58,7 +64,7 @@ macro_rules! http_line {
     ($level:ident, $about:expr, $ended:expr) => {
         tracing::$level!(
             target: TARGET,
-            door = Door::Http.as_str(),
+            door = TransportLabel::Http.as_str(),
             command = $about.task.as_str(),
             http.method = $about.method,
             http.route = $about.route,
@@ -78,11 +84,17 @@ macro_rules! http_line {
     };
 }
 
-pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &RequestEnd) {
-    ended.count(metrics, door, task);
+pub(crate) fn of_link(
+    metrics: &Metrics,
+    transport: TransportLabel,
+    task: Task,
+    command: u8,
+    ended: &RequestEnd,
+) {
+    ended.count(metrics, transport, task);
     tracing::debug!(
         target: TARGET,
-        door = door.as_str(),
+        door = transport.as_str(),
         command = task.as_str(),
         command.number = command,
         outcome = ended.outcome.as_str(),
@@ -109,7 +121,7 @@ pub(crate) struct HttpRequestLine<'a> {
 }
 
 pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
-    ended.count(metrics, Door::Http, about.task);
+    ended.count(metrics, TransportLabel::Http, about.task);
     metrics.program(about.program.agent, about.program.command);
     // Monitoring asks every few seconds, for ever.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use access::{
     Access, AccessError, Actor, Caller, Demand, Denial, Login, LoginRefused, Pace, RateLimit, Reached,
-    Refusal, Repetition, SeatEnding, Seats, Secret, SignedRequest, Terms,
+    Refusal, Repetition, Secret, SignedRequest, SlotEnding, Slots, Terms,
 };
 use store::Place;
 
@@ -87,26 +87,26 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
     let ann = nodes.caller("ann", Terms { connections: 1, ..Terms::default() });
     let otp = nodes.one.issue_otp(&ann, START).unwrap();
     let first = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
-    assert_eq!((first.caller, first.seats), (ann, Seats { online: 1, limit: 1 }));
+    assert_eq!((first.caller, first.slots), (ann, Slots { online: 1, limit: 1 }));
     for node in [&nodes.one, &nodes.two] {
         let again = node.sign_on(otp.expose(), None, MOMENT);
         assert!(matches!(again, Err(Denial::TokenInvalid(_))), "{again:?}");
-        assert_eq!(node.seats(&ann).unwrap(), Seats { online: 1, limit: 1 });
+        assert_eq!(node.slots(&ann).unwrap(), Slots { online: 1, limit: 1 });
     }
     // All seats are taken, and the password stays good.
     let second = nodes.one.issue_otp(&ann, START).unwrap();
     let full = nodes.one.sign_on(second.expose(), None, MOMENT);
-    assert!(matches!(full, Err(Denial::ConnectionsTaken(Seats { online: 1, limit: 1 }))), "{full:?}");
+    assert!(matches!(full, Err(Denial::ConnectionsTaken(Slots { online: 1, limit: 1 }))), "{full:?}");
     // The client goes on at the other node; the one before closes what it had.
     let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
-    assert_eq!((resumed.lineage, resumed.seats.online), (first.lineage, 1));
+    assert_eq!((resumed.lineage, resumed.slots.online), (first.lineage, 1));
     assert!(resumed.superseded.is_empty(), "it was not here");
     let ended = nodes.two.beat("two", &[], START).unwrap();
-    assert_eq!(ended, [(first.connection.id(), SeatEnding::Superseded)]);
+    assert_eq!(ended, [(first.connection.id(), SlotEnding::Superseded)]);
     drop((first, resumed));
     nodes.one.beat("one", &[], START).unwrap();
     nodes.two.beat("two", &[], START).unwrap();
-    assert_eq!(nodes.two.seats(&ann).unwrap().online, 0);
+    assert_eq!(nodes.two.slots(&ann).unwrap().online, 0);
     nodes.one.sign_on(second.expose(), None, MOMENT).unwrap();
 }
 
@@ -246,10 +246,10 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     charged.sort_unstable();
     assert_eq!(charged, ["5.HK", "700.HK", "9988.HK"], "each once, and none for nothing");
     // The connection that went on by itself is counted by all again, beside the one whose place it took meanwhile.
-    assert_eq!(nodes.one.seats(&ann).unwrap().online, 2);
+    assert_eq!(nodes.one.slots(&ann).unwrap().online, 2);
     drop((open, resumed));
     nodes.two.beat("two", &[], at(102)).unwrap();
-    assert_eq!(nodes.one.seats(&ann).unwrap().online, 0);
+    assert_eq!(nodes.one.slots(&ann).unwrap().online, 0);
 }
 
 #[test]

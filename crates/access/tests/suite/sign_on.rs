@@ -1,4 +1,4 @@
-use access::{Actor, Denial, Moment, NewAccount, OTP_LIFE, Right, SESSION_LIFE_S, Seats, Terms};
+use access::{Actor, Denial, Moment, NewAccount, OTP_LIFE, Right, SESSION_LIFE_S, Slots, Terms};
 use market::Timestamp;
 
 use crate::fixture::{MOMENT, NOW, PRESENT, START, bearer, fresh};
@@ -13,10 +13,10 @@ fn a_password_signs_on_once_and_the_session_brings_back() {
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(3));
     let otp = access.issue_otp(&caller, START).unwrap();
-    assert_eq!(access.seats(&caller).unwrap(), Seats { online: 0, limit: 3 });
+    assert_eq!(access.slots(&caller).unwrap(), Slots { online: 0, limit: 3 });
     let first = access.sign_on(otp.expose(), None, MOMENT).unwrap();
     assert_eq!(first.caller, caller);
-    assert_eq!(first.seats, Seats { online: 1, limit: 3 });
+    assert_eq!(first.slots, Slots { online: 1, limit: 3 });
     assert_eq!(first.session.expires_at_ms, (NOW.0 + SESSION_LIFE_S) * 1_000);
     assert!(matches!(access.sign_on(otp.expose(), None, MOMENT), Err(Denial::TokenInvalid(_))));
 
@@ -24,15 +24,15 @@ fn a_password_signs_on_once_and_the_session_brings_back() {
     let second = access.resume(first.session.id.expose(), None, later).unwrap();
     assert_eq!(second.caller, caller);
     assert_eq!(second.superseded, [first.connection.id()]);
-    assert_eq!(second.seats.online, 1);
+    assert_eq!(second.slots.online, 1);
     assert_ne!(second.session.id.expose(), first.session.id.expose());
     // Either id brings back the one client, and takes the place of its last connection.
     let third = access.resume(first.session.id.expose(), None, later).unwrap();
     assert_eq!(third.superseded, [second.connection.id()]);
     drop((first, second));
-    assert_eq!(access.seats(&caller).unwrap().online, 1);
+    assert_eq!(access.slots(&caller).unwrap().online, 1);
     drop(third);
-    assert_eq!(access.seats(&caller).unwrap().online, 0);
+    assert_eq!(access.slots(&caller).unwrap().online, 0);
 }
 
 #[test]
@@ -58,16 +58,16 @@ fn when_all_seats_are_taken_the_password_stays_good() {
     let [first, second] = [0, 1].map(otp);
     let open = access.sign_on(first.expose(), None, MOMENT).unwrap();
     let taken = access.sign_on(second.expose(), None, MOMENT).unwrap_err();
-    assert!(matches!(taken, Denial::ConnectionsTaken(Seats { online: 1, limit: 1 })), "{taken:?}");
+    assert!(matches!(taken, Denial::ConnectionsTaken(Slots { online: 1, limit: 1 })), "{taken:?}");
     assert_eq!(
         taken.to_string(),
         "connections limitation is hit: 1 of 1 connections of this account are open: close one and try again"
     );
     // On the connection that is open already it needs no second seat.
     let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
-    assert_eq!(again.seats.online, 1);
+    assert_eq!(again.slots.online, 1);
     drop(open);
-    assert_eq!(access.seats(&caller).unwrap().online, 1);
+    assert_eq!(access.slots(&caller).unwrap().online, 1);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn revocation_ends_passwords_and_sessions_whoever_revokes() {
     fresh.other().revoke(caller.account(), &Actor::Operator, "", NOW).unwrap();
     assert!(matches!(access.sign_on(otps[1].expose(), None, MOMENT), Err(Denial::TokenInvalid(_))));
     assert!(matches!(access.resume(open.session.id.expose(), None, NOW), Err(Denial::TokenInvalid(_))));
-    assert!(matches!(access.seats(&caller), Err(Denial::TokenInvalid(_))));
+    assert!(matches!(access.slots(&caller), Err(Denial::TokenInvalid(_))));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_change_of_terms_keeps_sessions() {
     assert!(fresh.other().change_terms(caller.account(), &terms(2), &Actor::Operator, PRESENT).unwrap());
     assert!(fresh.other().withdraw(caller.account(), Right::Us, &Actor::Operator, NOW).unwrap());
     let back = access.resume(session.id.expose(), None, NOW).unwrap();
-    assert_eq!(back.seats, Seats { online: 1, limit: 2 });
+    assert_eq!(back.slots, Slots { online: 1, limit: 2 });
 }
 
 #[test]
@@ -124,5 +124,5 @@ fn sessions_of_an_api_key_end_with_its_token() {
         let late = access.resume(session.id.expose(), None, end);
         assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
     }
-    access.seats(&third.caller).unwrap();
+    access.slots(&third.caller).unwrap();
 }

@@ -143,12 +143,12 @@ impl Site {
     }
 
     /// The open connections of an account, and its limit. If all are taken, those that do not answer pings are closed first.
-    pub(crate) fn seats(&self, caller: &access::Caller) -> Result<access::Seats, access::Denial> {
-        let seats = self.core.access.seats(caller)?;
-        if seats.online < seats.limit || !self.links.give_up_overdue(self.core.uptime()) {
-            return Ok(seats);
+    pub(crate) fn slots(&self, caller: &access::Caller) -> Result<access::Slots, access::Denial> {
+        let slots = self.core.access.slots(caller)?;
+        if slots.online < slots.limit || !self.links.give_up_overdue(self.core.uptime()) {
+            return Ok(slots);
         }
-        self.core.access.seats(caller)
+        self.core.access.slots(caller)
     }
 
     /// The rate limiter of searches. An error is the time to wait.

@@ -15,7 +15,7 @@ impl<S> Link<S> {
     /// Whether requests are read: not while answers pile up, here or for the account, nor during a pause after many refusals, nor while
     /// something is done that what follows depends on.
     pub(super) fn may_read(&self) -> bool {
-        !self.is_behind() && !self.draining && self.paused_until.is_none() && self.errand.is_none()
+        !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
 
     /// Whether answers pile up: on this connection, or for its account while some of them are here. Sending those wakes the connection

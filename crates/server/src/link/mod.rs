@@ -5,8 +5,8 @@
 //! thread that may wait for the disk.
 
 mod arrival;
+mod blocking_task;
 mod deadlines;
-mod errand;
 mod flow;
 #[cfg(test)]
 mod flow_tests;
@@ -49,7 +49,7 @@ use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
 pub(crate) use arrival::Arrival;
-use errand::Errand;
+use blocking_task::BlockingTask;
 pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
@@ -114,7 +114,7 @@ pub(crate) struct Link<S> {
     pending: Option<Box<Pending>>,
     /// What is done for this connection on a thread that may wait, before anything more is read: signing in, subscribing. Only where the
     /// database is a server.
-    errand: Option<Box<Errand>>,
+    blocking_task: Option<Box<BlockingTask>>,
     /// Bytes that were read and not parsed, because answers piled up.
     held: Vec<u8>,
     heard: Instant,
@@ -177,7 +177,7 @@ where
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>) -> Link<S> {
         let now = Instant::now();
-        hub.core.metrics.opened(transport.door().into());
+        hub.core.metrics.opened(transport.transport_kind().into());
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
@@ -188,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             outbox: Outbox::default(),
             session: None,
             pending: None,
-            errand: None,
+            blocking_task: None,
             held: Vec::new(),
             heard: now,
             pinged: now,
@@ -279,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.pending = None;
         }
         let awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
-        let awaited = awaited || self.errand.is_some();
+        let awaited = awaited || self.blocking_task.is_some();
         let is_done = self.draining && !awaited && self.outbox.is_empty() && !self.has_pushes();
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }

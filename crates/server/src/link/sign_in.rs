@@ -41,7 +41,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             // A client signs in once on a connection. Doing so again and again counts like refusals.
             self.back_off();
         }
-        let place = (self.transport.door(), self.from.address);
+        let place = (self.transport.transport_kind(), self.from.address);
         if access.is_shared() {
             return self.begin_sign_in(asked, present, (proof, metadata), moment);
         }
@@ -68,7 +68,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 return self.note_denied(proof, denial, moment);
             }
         };
-        let SignedIn { who, id, session, lineage, seats } = signed;
+        let SignedIn { who, id, session, lineage, slots } = signed;
         let (caller, metadata) = manner(who, self.from.region, &metadata);
         let by = match proof {
             Proof::Otp(_) => SignedInBy::Password,
@@ -92,8 +92,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let response = control::AuthResponse {
             session_id: session.id.expose().to_owned(),
             expires: session.expires_at_ms,
-            limit: seats.limit,
-            online: seats.online,
+            limit: slots.limit,
+            online: slots.online,
         };
         self.note_work(Instant::now());
         let body = response.encode_to_vec();
@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     fn entry(&self) -> Entry {
-        self.transport.door().into()
+        self.transport.transport_kind().into()
     }
 
     /// Writes a refused sign-in to the audit, on a thread where waiting for the disk holds up nothing.

@@ -10,7 +10,13 @@ use crate::request_log::{self, RequestEnd};
 impl<S> Link<S> {
     /// Counts a request and writes its log line.
     pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
-        request_log::of_link(&self.hub.core.metrics, self.transport.door().into(), task, command, ended);
+        request_log::of_link(
+            &self.hub.core.metrics,
+            self.transport.transport_kind().into(),
+            task,
+            command,
+            ended,
+        );
     }
 
     /// The same for a request of which only the outcome is known.
@@ -26,7 +32,7 @@ impl<S> Link<S> {
 
 impl<S> Drop for Link<S> {
     fn drop(&mut self) {
-        self.hub.core.metrics.closed(self.transport.door().into());
+        self.hub.core.metrics.closed(self.transport.transport_kind().into());
     }
 }
 

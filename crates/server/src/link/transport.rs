@@ -7,7 +7,7 @@ use wire::{
 };
 
 use super::outbox::Outbox;
-use crate::links::LinkDoor;
+use crate::links::TransportKind;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
@@ -92,10 +92,10 @@ impl Transport {
         }
     }
 
-    pub(crate) fn door(&self) -> LinkDoor {
+    pub(crate) fn transport_kind(&self) -> TransportKind {
         match self {
-            Transport::WebSocket(_) => LinkDoor::WebSocket,
-            Transport::Tcp(_) => LinkDoor::Tcp,
+            Transport::WebSocket(_) => TransportKind::WebSocket,
+            Transport::Tcp(_) => TransportKind::Tcp,
         }
     }
 

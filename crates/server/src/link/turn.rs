@@ -13,7 +13,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Writes, takes answers and pushes, and reads, as far as there is anything to do.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let has_mail = self.look_into_mailbox(cx)?;
-        let mut moved = self.poll_errand(cx);
+        let mut moved = self.poll_blocking_task(cx);
         moved |= self.poll_pending(cx);
         // Both are read before anything is written: room that writing makes is shared fairly on the next turn.
         let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());

@@ -7,8 +7,8 @@ use market::{Market, Timestamp};
 
 use super::text::{Kind, Text};
 use super::{
-    Agent, CliCommand, Connection, Counters, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome,
-    Metrics, Outcome, Proven, Reload, Task, disk, process,
+    Agent, CliCommand, Connection, Counters, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Metrics,
+    Outcome, Proven, Reload, Task, TransportLabel, disk, process,
 };
 use crate::facts;
 use crate::kit::Site;
@@ -52,15 +52,15 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         "Requests that have been answered or refused, by door, command and outcome.",
     );
     let mut refused = [0_u64; Outcome::COUNT];
-    for (door, task) in pairs() {
-        let requests = metrics.requests(door, task);
+    for (transport, task) in pairs() {
+        let requests = metrics.requests(transport, task);
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
             // Samples of successful requests exist from the start; those of refusals once they have happened.
             if count > 0 || *outcome == Outcome::Ok {
                 let labels =
-                    [("door", door.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
+                    [("door", transport.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
                 text.sample(&labels, count);
             }
         }
@@ -71,10 +71,10 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         name,
         "From the last byte of a request to the first of its answer being ready.",
     );
-    for (door, task) in pairs() {
-        let durations = metrics.requests(door, task).durations;
+    for (transport, task) in pairs() {
+        let durations = metrics.requests(transport, task).durations;
         if !durations.is_empty() {
-            text.histogram(&[("door", door.as_str()), ("command", task.as_str())], &durations);
+            text.histogram(&[("door", transport.as_str()), ("command", task.as_str())], &durations);
         }
     }
     text.family(Kind::Counter, "chandler_refusals_total", "Requests that got no answer, by reason.");
@@ -82,8 +82,11 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         text.sample(&[("kind", outcome.as_str())], count);
     }
     text.family(Kind::Counter, "chandler_sent_bytes_total", "Bytes of answers, without the heads of HTTP.");
-    for door in Door::ALL {
-        text.sample(&[("door", door.as_str())], metrics.sum(|stripe| stripe.sent_bytes.get(door.index())));
+    for transport in TransportLabel::ALL {
+        text.sample(
+            &[("door", transport.as_str())],
+            metrics.sum(|stripe| stripe.sent_bytes.get(transport.index())),
+        );
     }
     let name = "chandler_http_requests_total";
     text.family(Kind::Counter, name, "Requests over HTTP, by the kind of program that sent them.");
@@ -103,10 +106,11 @@ fn requests(metrics: &Metrics, text: &mut Text) {
 }
 
 /// The doors that a kind of request comes in by.
-fn pairs() -> impl Iterator<Item = (Door, Task)> {
-    let all = Door::ALL.iter().flat_map(|door| Task::all().map(move |task| (*door, task)));
-    all.filter(|(door, task)| match task {
-        Task::Heartbeat | Task::SignIn | Task::Resume | Task::Trade => *door != Door::Http,
+fn pairs() -> impl Iterator<Item = (TransportLabel, Task)> {
+    let all =
+        TransportLabel::ALL.iter().flat_map(|transport| Task::all().map(move |task| (*transport, task)));
+    all.filter(|(transport, task)| match task {
+        Task::Heartbeat | Task::SignIn | Task::Resume | Task::Trade => *transport != TransportLabel::Http,
         Task::SocketToken
         | Task::Upgrade
         | Task::Account
@@ -116,7 +120,7 @@ fn pairs() -> impl Iterator<Item = (Door, Task)> {
         | Task::Data
         | Task::Orders
         | Task::Community
-        | Task::Watch => *door == Door::Http,
+        | Task::Watch => *transport == TransportLabel::Http,
         Task::Command(_) | Task::Other => true,
     })
 }

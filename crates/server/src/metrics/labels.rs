@@ -29,7 +29,7 @@ const HTTP: &str = "http";
 
 label! {
     /// The door that a request came through.
-    Door { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP }
+    TransportLabel { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP }
 }
 
 label! {

@@ -15,8 +15,8 @@ use market::Timestamp;
 pub(crate) use gather::exposition;
 use jobs::JobCounters;
 pub(crate) use labels::{
-    Agent, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Door, Entry, Grant, Granted, Handshake,
-    JobName, JobOutcome, Outcome, Proven, Reload, Task,
+    Agent, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Entry, Grant, Granted, Handshake, JobName,
+    JobOutcome, Outcome, Proven, Reload, Task, TransportLabel,
 };
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
@@ -122,7 +122,7 @@ impl Requests {
 struct Stripe {
     /// By door, then by task.
     requests: Box<[Requests]>,
-    sent_bytes: Counters<{ Door::COUNT }>,
+    sent_bytes: Counters<{ TransportLabel::COUNT }>,
     agents: Counters<{ Agent::COUNT }>,
     cli_commands: Counters<{ CliCommand::COUNT }>,
     candles: AtomicU64,
@@ -143,7 +143,7 @@ thread_local! {
 
 impl Default for Stripe {
     fn default() -> Stripe {
-        let requests = std::iter::repeat_with(Requests::default).take(Door::COUNT * Task::COUNT);
+        let requests = std::iter::repeat_with(Requests::default).take(TransportLabel::COUNT * Task::COUNT);
         Stripe {
             requests: requests.collect(),
             sent_bytes: Counters::default(),
@@ -193,13 +193,20 @@ pub(crate) fn resident_bytes() -> Option<u64> {
 }
 
 impl Metrics {
-    pub(crate) fn request(&self, door: Door, task: Task, outcome: Outcome, took: Duration, bytes: u64) {
+    pub(crate) fn request(
+        &self,
+        transport: TransportLabel,
+        task: Task,
+        outcome: Outcome,
+        took: Duration,
+        bytes: u64,
+    ) {
         let Some(stripe) = self.stripe() else { return };
-        if let Some(requests) = stripe.requests.get(door.index() * Task::COUNT + task.index()) {
+        if let Some(requests) = stripe.requests.get(transport.index() * Task::COUNT + task.index()) {
             requests.outcomes.add(outcome.index(), 1);
             requests.durations.observe(took);
         }
-        stripe.sent_bytes.add(door.index(), bytes);
+        stripe.sent_bytes.add(transport.index(), bytes);
     }
 
     /// Counts the program that sent a request over HTTP.
@@ -217,9 +224,9 @@ impl Metrics {
     }
 
     /// The stripes of all threads.
-    fn requests(&self, door: Door, task: Task) -> Requests {
+    fn requests(&self, transport: TransportLabel, task: Task) -> Requests {
         let all = Requests::default();
-        let at = door.index() * Task::COUNT + task.index();
+        let at = transport.index() * Task::COUNT + task.index();
         self.stripes.iter().filter_map(|stripe| stripe.requests.get(at)).for_each(|some| all.add(some));
         all
     }
@@ -330,10 +337,10 @@ mod tests {
     fn every_task_has_counters_of_its_own() {
         let metrics = Metrics::default();
         for task in Task::all() {
-            metrics.request(Door::Http, task, Outcome::Ok, Duration::ZERO, 0);
+            metrics.request(TransportLabel::Http, task, Outcome::Ok, Duration::ZERO, 0);
         }
         for task in Task::all() {
-            let counted = metrics.requests(Door::Http, task).outcomes.get(Outcome::Ok.index());
+            let counted = metrics.requests(TransportLabel::Http, task).outcomes.get(Outcome::Ok.index());
             assert_eq!(counted, 1, "{task:?}");
         }
     }
@@ -346,21 +353,24 @@ mod tests {
                 let metrics = &metrics;
                 scope.spawn(move || {
                     let took = Duration::from_nanos(thread + 1);
-                    metrics.request(Door::Tcp, task, Outcome::Ok, took, thread);
+                    metrics.request(TransportLabel::Tcp, task, Outcome::Ok, took, thread);
                     metrics.candles(10);
                     metrics.cache_hit();
                     metrics.cache_miss();
                 });
             }
         });
-        let requests = metrics.requests(Door::Tcp, task);
+        let requests = metrics.requests(TransportLabel::Tcp, task);
         assert_eq!(requests.outcomes.get(Outcome::Ok.index()), 20);
         let (buckets, sum) = requests.durations.read();
         assert_eq!((buckets.iter().sum::<u64>(), sum), (20, (1..=20).sum::<u64>()));
-        assert_eq!(metrics.sum(|stripe| stripe.sent_bytes.get(Door::Tcp.index())), (0..20).sum::<u64>());
+        assert_eq!(
+            metrics.sum(|stripe| stripe.sent_bytes.get(TransportLabel::Tcp.index())),
+            (0..20).sum::<u64>()
+        );
         assert_eq!(metrics.sum(|stripe| stripe.candles.load(Ordering::Relaxed)), 200);
         assert_eq!(metrics.cache_looks(), (20, 20));
-        metrics.request(Door::Http, task, Outcome::NoAccess, Duration::ZERO, 0);
+        metrics.request(TransportLabel::Http, task, Outcome::NoAccess, Duration::ZERO, 0);
         assert_eq!(metrics.request_totals(), (20, 1));
     }
 }

@@ -76,18 +76,18 @@ async fn every_door_begins_with_the_floor_of_the_account() {
         ("dave", own("HK.day=2004-06-02"), "2004-06-02"),
     ] {
         let account = server.account(name, terms);
-        for (door, found) in firsts(&server, &account).await {
-            assert_eq!(found, first, "{door} of {name}");
+        for (transport, found) in firsts(&server, &account).await {
+            assert_eq!(found, first, "{transport} of {name}");
         }
     }
     // The server's setting applies to accounts without floors.
     let open = serve("none").await;
     let (erin, frank) = (open.account("erin", Terms::default()), open.account("frank", own("published")));
-    for (door, found) in firsts(&open, &erin).await {
-        assert_eq!(found, "1995-01-03", "{door}");
+    for (transport, found) in firsts(&open, &erin).await {
+        assert_eq!(found, "1995-01-03", "{transport}");
     }
-    for (door, found) in firsts(&open, &frank).await {
-        assert_eq!(found, PUBLISHED, "{door}");
+    for (transport, found) in firsts(&open, &frank).await {
+        assert_eq!(found, PUBLISHED, "{transport}");
     }
 }
 

@@ -43,19 +43,19 @@ async fn a_connection_without_a_place_is_served_once_there_is_one() {
 async fn a_watcher_that_waits_for_a_place_is_not_forgotten() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
-    let mut seated = Vec::new();
+    let mut with_slot = Vec::new();
     for _ in 0..WATCHERS {
         let mut stream = TcpStream::connect(server.internal.unwrap()).await.unwrap();
         stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
         timeout(PATIENCE, stream.read_u8()).await.unwrap().unwrap();
-        seated.push(stream);
+        with_slot.push(stream);
     }
     let mut late = TcpStream::connect(server.internal.unwrap()).await.unwrap();
     let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
     late.write_all(request).await.unwrap();
     // The server has seen it by the time at which it answers another request.
     assert_eq!(server.http("GET", "/healthz", "", b"").await.status, 200);
-    drop(seated.pop());
+    drop(with_slot.pop());
     let mut bytes = Vec::new();
     timeout(PATIENCE, late.read_to_end(&mut bytes)).await.unwrap().unwrap();
     assert_eq!(Response::parse(request, &bytes).status, 200);

@@ -13,7 +13,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest, SymbolsRequest,
 };
 
-use crate::support::{Client, Door, OVERNIGHT, Running, import_files};
+use crate::support::{Client, OVERNIGHT, Running, TransportLabel, import_files};
 
 /// Securities with minutes and days of three days; the last begins on the third.
 const SECURITIES: [(&str, &str); 4] =
@@ -123,7 +123,7 @@ fn addresses(name: &str, now: Timestamp) -> Vec<String> {
 #[tokio::test]
 async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead() {
     let (whole, ann) = serve(None).await;
-    let mut client = whole.enter(Door::Tcp, &ann, &[("need_over_night_quote", "true")]).await;
+    let mut client = whole.enter(TransportLabel::Tcp, &ann, &[("need_over_night_quote", "true")]).await;
     // Hong Kong, 10 minutes ahead of the mainland at the close: before the bell, in the first minute, in the second, over lunch,
     // at the close, in the tail, after it; then the same in New York, and the night before the last day.
     for now in [
@@ -144,7 +144,7 @@ async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead
         let at = Timestamp(now.parse::<jiff::Timestamp>().unwrap().as_second());
         let (copy, bob) = serve(Some(at)).await;
         [&whole, &copy].iter().for_each(|server| server.set_now(at.0));
-        let mut other = copy.enter(Door::Tcp, &bob, &[("need_over_night_quote", "true")]).await;
+        let mut other = copy.enter(TransportLabel::Tcp, &bob, &[("need_over_night_quote", "true")]).await;
         let names: Vec<String> = SECURITIES.iter().map(|(name, _)| (*name).to_owned()).collect();
         let mut questions: Vec<String> = names.iter().flat_map(|name| addresses(name, at)).collect();
         questions.extend(

@@ -213,17 +213,22 @@ impl Running {
         Client { stream, websocket: false, next_id: 1 }
     }
 
-    pub(crate) async fn connect(&self, door: Door) -> Client {
-        match door {
-            Door::WebSocket => self.websocket().await,
-            Door::Tcp => self.tcp().await,
+    pub(crate) async fn connect(&self, transport: TransportLabel) -> Client {
+        match transport {
+            TransportLabel::WebSocket => self.websocket().await,
+            TransportLabel::Tcp => self.tcp().await,
         }
     }
 
     /// A connection that has signed in with metadata of its own.
-    pub(crate) async fn enter(&self, door: Door, account: &Created, metadata: &[(&str, &str)]) -> Client {
+    pub(crate) async fn enter(
+        &self,
+        transport: TransportLabel,
+        account: &Created,
+        metadata: &[(&str, &str)],
+    ) -> Client {
         let otp = self.one_time_password(account).await;
-        let mut client = self.connect(door).await;
+        let mut client = self.connect(transport).await;
         client.sign_in(&otp, metadata).await;
         client
     }
@@ -248,7 +253,7 @@ impl Running {
     }
 
     /// Connections that count, and those allowed, as clients are told before they connect.
-    pub(crate) async fn seats(&self, account: &Created) -> (u64, u64) {
+    pub(crate) async fn slots(&self, account: &Created) -> (u64, u64) {
         let answer = self.get("/v1/socket/token", account).await.json();
         let number = |name: &str| answer["data"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
         (number("online"), number("limit"))
@@ -298,12 +303,12 @@ impl MarketTime for SetClock {
 
 /// The two ways to a long connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Door {
+pub(crate) enum TransportLabel {
     WebSocket,
     Tcp,
 }
 
-pub(crate) const DOORS: [Door; 2] = [Door::WebSocket, Door::Tcp];
+pub(crate) const DOORS: [TransportLabel; 2] = [TransportLabel::WebSocket, TransportLabel::Tcp];
 
 /// An HTTP answer taken apart.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ async fn a_client_signs_in_at_the_node_that_did_not_issue_its_password_and_goes_
     let mut first = two.websocket().await;
     let answer = first.sign_in(&otp, &[]).await;
     assert_eq!((answer.online, answer.limit), (1, 1));
-    assert_eq!(one.seats(&account).await, (1, 1));
+    assert_eq!(one.slots(&account).await, (1, 1));
     let (status, code, _) = one.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
     assert_eq!((status, code), (5, 401_004), "it was used");
     // The same client comes back to the other node, which takes its seat over; the old connection is closed by its node.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use store::{
-    AccountId, Accounts, AuditNote, GuardKey, GuardRow, NewPassword, NewSeat, NodeId, PaceLimit, RateAsk,
-    RateDecision, SeatEnding, SeatOutcome, SeatRequest, Shared, SignatureLimits, SignatureOutcome,
+    AccountId, Accounts, AuditNote, GuardKey, GuardRow, NewPassword, NewSlot, NodeId, PaceLimit, RateAsk,
+    RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest,
     StoreError, TimedRequests,
 };
 
@@ -194,7 +194,7 @@ fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
     );
     node.shared().beat("node 1", "second").unwrap();
     node.shared().bring_back(&[TimedRequests { account: ann, requests: 60, times_us: vec![5] }]).unwrap();
-    node.shared().keep_seats(&[(1 << 62, seat(ann, 9)), (1 << 61, seat(ann, 8))]).unwrap();
+    node.shared().renew_slots(&[(1 << 62, slot(ann, 9)), (1 << 61, slot(ann, 8))]).unwrap();
     node.shared().leave(1 << 61);
     node.shared().beat("node 1", "second").unwrap();
     assert_eq!(node.shared().rate_times(ann).unwrap().times_us, [5]);
@@ -211,7 +211,7 @@ fn a_turn_at_a_paper_account_keeps_others_from_the_same_and_from_nothing_else() 
     drop(nodes[1].accounts.journal_turn(other).unwrap());
     let waited = nodes[1].accounts.journal_turn(ann).map(drop);
     assert!(matches!(waited, Err(StoreError::Locked { .. })), "{waited:?}");
-    seated(&sit(&nodes[1], &seat(ann, 1), 2));
+    with_slot(&sit(&nodes[1], &slot(ann, 1), 2));
     let note = AuditNote { at: NOW, actor: "operator", reason: "" };
     assert!(nodes[1].accounts.revoke(ann, &note).unwrap());
     drop(turn);
@@ -266,22 +266,22 @@ fn paces_hold_over_all_nodes_and_several_at_once_or_none() {
     assert!(both(1).is_ok());
 }
 
-fn seat(account: AccountId, lineage: u8) -> NewSeat {
-    NewSeat {
+fn slot(account: AccountId, lineage: u8) -> NewSlot {
+    NewSlot {
         account,
         lineage: [lineage; 16],
-        door: "websocket".to_owned(),
+        transport: "websocket".to_owned(),
         address: "192.0.2.1:4000".to_owned(),
         since: NOW,
     }
 }
 
-fn sit(node: &Node, seat: &NewSeat, limit: u32) -> SeatOutcome {
-    node.shared().sit(&SeatRequest { seat, limit, present: None, password: None }).unwrap()
+fn sit(node: &Node, slot: &NewSlot, limit: u32) -> SlotOutcome {
+    node.shared().sit(&SlotRequest { slot, limit, present: None, password: None }).unwrap()
 }
 
-fn seated(outcome: &SeatOutcome) -> (i64, u32) {
-    let SeatOutcome::Seated { id, online, .. } = outcome else { panic!("{outcome:?}") };
+fn with_slot(outcome: &SlotOutcome) -> (i64, u32) {
+    let SlotOutcome::HeldSlot { id, online, .. } = outcome else { panic!("{outcome:?}") };
     (*id, *online)
 }
 
@@ -290,36 +290,36 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
-    let (first, _) = seated(&sit(&nodes[0], &seat(ann, 1), 2));
-    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 2), 2)).1, 2);
-    assert_eq!(sit(&nodes[0], &seat(ann, 3), 2), SeatOutcome::Taken { online: 2 });
+    let (first, _) = with_slot(&sit(&nodes[0], &slot(ann, 1), 2));
+    assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 2), 2)).1, 2);
+    assert_eq!(sit(&nodes[0], &slot(ann, 3), 2), SlotOutcome::Taken { online: 2 });
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     // The first client comes back at the other node.
-    let again = sit(&nodes[1], &seat(ann, 1), 2);
-    let (id, online) = seated(&again);
+    let again = sit(&nodes[1], &slot(ann, 1), 2);
+    let (id, online) = with_slot(&again);
     assert_eq!(online, 2);
-    assert_eq!(again, SeatOutcome::Seated { id, online, superseded: Vec::new() }, "it was not here");
+    assert_eq!(again, SlotOutcome::HeldSlot { id, online, superseded: Vec::new() }, "it was not here");
     let beat = nodes[0].shared().beat("node 1", "first").unwrap();
-    assert_eq!((beat.nodes, beat.ended), (2, vec![(first, SeatEnding::Superseded)]));
+    assert_eq!((beat.nodes, beat.ended), (2, vec![(first, SlotEnding::Superseded)]));
     let again = nodes[0].shared().beat("node 1", "first").unwrap();
-    assert_eq!(again.ended, [(first, SeatEnding::Superseded)], "as long as it has the seat");
+    assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the seat");
     nodes[0].shared().leave(first);
     assert!(nodes[0].shared().beat("node 1", "first").unwrap().ended.is_empty());
     // And once more, at the node where it is.
-    let SeatOutcome::Seated { superseded, .. } = sit(&nodes[1], &seat(ann, 1), 2) else { panic!() };
+    let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
-    let listed = nodes[0].shared().seats(Some(ann), 10).unwrap();
+    let listed = nodes[0].shared().slots(Some(ann), 10).unwrap();
     assert_eq!(listed.len(), 2);
-    assert!(listed.iter().all(|row| !row.is_here && row.seat.door == "websocket"));
-    assert_eq!(nodes[0].shared().seats(None, 1).unwrap().len(), 1);
+    assert!(listed.iter().all(|row| !row.is_here && row.slot.transport == "websocket"));
+    assert_eq!(nodes[0].shared().slots(None, 1).unwrap().len(), 1);
     // An operator at the first node ends one of the second.
     let ended = listed[0].id;
-    assert!(nodes[0].shared().seat(ended).unwrap().is_some());
-    assert!(nodes[0].shared().end_seat(ended, SeatEnding::ByOperator).unwrap());
-    assert!(!nodes[0].shared().end_seat(ended, SeatEnding::ByOwner).unwrap(), "it has ended");
+    assert!(nodes[0].shared().slot(ended).unwrap().is_some());
+    assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
+    assert!(!nodes[0].shared().end_slot(ended, SlotEnding::ByOwner).unwrap(), "it has ended");
     assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
     let beat = nodes[1].shared().beat("node 2", "first").unwrap();
-    assert_eq!(beat.ended, [(ended, SeatEnding::ByOperator)]);
+    assert_eq!(beat.ended, [(ended, SlotEnding::ByOperator)]);
 }
 
 #[test]
@@ -332,8 +332,8 @@ fn of_all_who_come_at_once_as_many_get_a_seat_as_there_are() {
             let nodes = &nodes;
             scope.spawn(move || {
                 matches!(
-                    sit(&nodes[usize::from(number % 2)], &seat(ann, number), 3),
-                    SeatOutcome::Seated { .. }
+                    sit(&nodes[usize::from(number % 2)], &slot(ann, number), 3),
+                    SlotOutcome::HeldSlot { .. }
                 )
             })
         };
@@ -348,14 +348,14 @@ fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
-    let (id, _) = seated(&sit(&nodes[0], &seat(ann, 1), 1));
+    let (id, _) = with_slot(&sit(&nodes[0], &slot(ann, 1), 1));
     nodes[0].shared().leave(id);
     // Whatever the thread that writes it has done by now.
-    assert_eq!(seated(&sit(&nodes[0], &seat(ann, 2), 1)).1, 1);
-    assert_eq!(sit(&nodes[1], &seat(ann, 3), 1), SeatOutcome::Taken { online: 1 });
+    assert_eq!(with_slot(&sit(&nodes[0], &slot(ann, 2), 1)).1, 1);
+    assert_eq!(sit(&nodes[1], &slot(ann, 3), 1), SlotOutcome::Taken { online: 1 });
     // A node that was not seen for fifteen seconds.
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
-    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 3), 1)).1, 1);
+    assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
     assert_eq!(nodes[1].shared().beat("node 2", "first").unwrap().nodes, 1);
     // It was only cut off: its connections count again.
     assert!(!nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
@@ -365,7 +365,7 @@ fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
     assert!(nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
-    nodes[0].shared().keep_seats(&[(1 << 62, seat(ann, 9))]).unwrap();
+    nodes[0].shared().renew_slots(&[(1 << 62, slot(ann, 9))]).unwrap();
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     nodes[1].shared().leave_nodes().unwrap();
     assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
@@ -377,12 +377,12 @@ fn a_connection_that_does_not_answer_gives_way_to_one_at_another_node() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
-    let (silent, _) = seated(&sit(&nodes[0], &seat(ann, 1), 1));
+    let (silent, _) = with_slot(&sit(&nodes[0], &slot(ann, 1), 1));
     nodes[0].shared().set_silent(&[(silent, true)]).unwrap();
-    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 2), 2)).1, 2, "there is room: it stays");
-    assert_eq!(seated(&sit(&nodes[1], &seat(ann, 3), 2)).1, 2);
+    assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 2), 2)).1, 2, "there is room: it stays");
+    assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 2)).1, 2);
     let ended = nodes[0].shared().beat("node 1", "first").unwrap().ended;
-    assert_eq!(ended, [(silent, SeatEnding::Silent)]);
+    assert_eq!(ended, [(silent, SlotEnding::Silent)]);
 }
 
 #[test]
@@ -395,30 +395,30 @@ fn a_password_issued_by_one_node_is_good_once_at_any_and_stays_good_when_no_seat
     let issued = nodes[1].shared().issued_password(&hash).unwrap().unwrap();
     assert_eq!((issued.account, issued.caller.as_slice()), (ann, &b"ann"[..]));
     assert!(issued.age < Duration::from_secs(30));
-    let (taken, _) = seated(&sit(&nodes[0], &seat(ann, 100), 1));
+    let (taken, _) = with_slot(&sit(&nodes[0], &slot(ann, 100), 1));
     let come = |node: &Node, lineage| {
-        let seat = seat(ann, lineage);
+        let slot = slot(ann, lineage);
         node.shared()
-            .sit(&SeatRequest { seat: &seat, limit: 1, present: None, password: Some(&hash) })
+            .sit(&SlotRequest { slot: &slot, limit: 1, present: None, password: Some(&hash) })
             .unwrap()
     };
-    assert_eq!(come(&nodes[1], 1), SeatOutcome::Taken { online: 1 });
+    assert_eq!(come(&nodes[1], 1), SlotOutcome::Taken { online: 1 });
     nodes[0].shared().leave(taken);
     nodes[0].shared().write_left().unwrap();
-    let outcomes: Vec<SeatOutcome> = std::thread::scope(|scope| {
+    let outcomes: Vec<SlotOutcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6_u8)
             .map(|number| {
                 let nodes = &nodes;
                 scope.spawn(move || {
-                    let (seat, hash) = (seat(ann, number), [7; 32]);
-                    let request = SeatRequest { seat: &seat, limit: 9, present: None, password: Some(&hash) };
+                    let (slot, hash) = (slot(ann, number), [7; 32]);
+                    let request = SlotRequest { slot: &slot, limit: 9, present: None, password: Some(&hash) };
                     nodes[usize::from(number % 2)].shared().sit(&request).unwrap()
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SeatOutcome::Seated { .. })).count();
+    let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SlotOutcome::HeldSlot { .. })).count();
     assert_eq!(got_in, 1, "{outcomes:?}");
     assert!(nodes[0].shared().issued_password(&hash).unwrap().is_none());
     // An account has at most so many: the oldest go.

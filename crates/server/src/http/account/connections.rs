@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::{Account, AccountId, Actor, ConnectionId, Role, SeatEnding, SharedConnection};
+use access::{Account, AccountId, Actor, ConnectionId, Role, SharedConnection, SlotEnding};
 use market::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
-use crate::links::{ConnectionInfo, LinkDoor};
+use crate::links::{ConnectionInfo, TransportKind};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -64,8 +64,9 @@ struct Connection {
     account_id: i64,
     /// The account's name.
     account: String,
-    #[schemars(schema_with = "doors")]
-    door: String,
+    #[schemars(schema_with = "transports")]
+    #[serde(rename = "door")]
+    transport: String,
     /// Where it comes from, with the port where that is known; behind a proxy that is not trusted, the proxy's address.
     address: String,
     /// When it signed in.
@@ -77,16 +78,16 @@ struct ClosedConnection {
     id: String,
 }
 
-fn doors(_: &mut SchemaGenerator) -> Schema {
-    one_of(&[LinkDoor::WebSocket, LinkDoor::Tcp].map(LinkDoor::as_str))
+fn transports(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[TransportKind::WebSocket, TransportKind::Tcp].map(TransportKind::as_str))
 }
 
 pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let whose = whose(call, &me, site)?;
-    let guests = guests(whose.as_ref().map(|account| account.id), site)?;
-    let mut connections = Vec::with_capacity(guests.len());
-    for guest in &guests {
-        connections.push(described(guest, site)?);
+    let open_connections = open_connections(whose.as_ref().map(|account| account.id), site)?;
+    let mut connections = Vec::with_capacity(open_connections.len());
+    for connection in &open_connections {
+        connections.push(described(connection, site)?);
     }
     Ok(envelope::success(Connections {
         online: connections.len(),
@@ -102,13 +103,13 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
 
 pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let id: ConnectionId = call.path_value("id").parse().map_err(|_| Problem::not_found())?;
-    let here = site.links.get(id).map(Guest::from);
-    let guest = match here {
-        Some(guest) => Some(guest),
-        None => site.core.access.connection(id).map_err(Problem::from_access)?.map(Guest::from),
+    let here = site.links.get(id).map(OpenConnection::from);
+    let connection = match here {
+        Some(connection) => Some(connection),
+        None => site.core.access.connection(id).map_err(Problem::from_access)?.map(OpenConnection::from),
     };
-    let guest = guest.ok_or_else(Problem::not_found)?;
-    let by = if guest.account == me.account().id {
+    let connection = connection.ok_or_else(Problem::not_found)?;
+    let by = if connection.account == me.account().id {
         ClosedBy::Owner
     } else {
         // Only operators can tell another account's connection from none.
@@ -121,15 +122,15 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     // The audit is written first, so that nothing is done without a record.
     site.core
         .access
-        .note_closed(id, guest.account, &Actor::Account(me.account().id), site.core.machine_now())
+        .note_closed(id, connection.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
     // It may have ended by itself since.
-    if guest.is_here {
+    if connection.is_here {
         site.links.close(id, by);
     } else {
         let why = match by {
-            ClosedBy::Owner => SeatEnding::ByOwner,
-            ClosedBy::Operator => SeatEnding::ByOperator,
+            ClosedBy::Owner => SlotEnding::ByOwner,
+            ClosedBy::Operator => SlotEnding::ByOperator,
         };
         site.core.access.end_connection(id, why).map_err(Problem::from_access)?;
     }
@@ -155,46 +156,48 @@ fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Accou
 
 /// A connection, at this server or another.
 #[derive(Debug)]
-struct Guest {
+struct OpenConnection {
     id: ConnectionId,
     account: AccountId,
-    door: String,
+    transport: String,
     address: String,
     since: Timestamp,
     is_here: bool,
 }
 
-impl From<ConnectionInfo> for Guest {
-    fn from(ConnectionInfo { id, account, door, address, since }: ConnectionInfo) -> Guest {
-        let (door, address) = (door.as_str().to_owned(), crate::proxies::shown(address));
-        Guest { id, account, door, address, since, is_here: true }
+impl From<ConnectionInfo> for OpenConnection {
+    fn from(ConnectionInfo { id, account, transport, address, since }: ConnectionInfo) -> OpenConnection {
+        let (transport, address) = (transport.as_str().to_owned(), crate::proxies::shown(address));
+        OpenConnection { id, account, transport, address, since, is_here: true }
     }
 }
 
-impl From<SharedConnection> for Guest {
-    fn from(SharedConnection { id, account, door, address, since, is_here }: SharedConnection) -> Guest {
+impl From<SharedConnection> for OpenConnection {
+    fn from(
+        SharedConnection { id, account, transport, address, since, is_here }: SharedConnection,
+    ) -> OpenConnection {
         let shown = address.parse().map(crate::proxies::shown);
-        Guest { id, account, door, address: shown.unwrap_or(address), since, is_here }
+        OpenConnection { id, account, transport, address: shown.unwrap_or(address), since, is_here }
     }
 }
 
 /// The connections of an account, or of all, at every server.
-fn guests(of: Option<AccountId>, site: &Site) -> Result<Vec<Guest>, Problem> {
+fn open_connections(of: Option<AccountId>, site: &Site) -> Result<Vec<OpenConnection>, Problem> {
     let shared = site.core.access.connections(of).map_err(Problem::from_access)?;
     Ok(match shared {
-        Some(all) => all.into_iter().map(Guest::from).collect(),
-        None => site.links.list(of).into_iter().map(Guest::from).collect(),
+        Some(all) => all.into_iter().map(OpenConnection::from).collect(),
+        None => site.links.list(of).into_iter().map(OpenConnection::from).collect(),
     })
 }
 
-fn described(guest: &Guest, site: &Site) -> Result<Connection, Problem> {
-    let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
+fn described(connection: &OpenConnection, site: &Site) -> Result<Connection, Problem> {
+    let account = site.core.access.account(connection.account).map_err(Problem::from_access)?;
     Ok(Connection {
-        id: guest.id.to_string(),
-        account_id: guest.account.0,
+        id: connection.id.to_string(),
+        account_id: connection.account.0,
         account: account.map(|account| account.name.clone()).unwrap_or_default(),
-        door: guest.door.clone(),
-        address: guest.address.clone(),
-        since: Instant::utc(guest.since),
+        transport: connection.transport.clone(),
+        address: connection.address.clone(),
+        since: Instant::utc(connection.since),
     })
 }

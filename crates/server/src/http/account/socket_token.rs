@@ -25,11 +25,11 @@ struct SocketToken {
 
 pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (who, core) = (admitted.who(), &site.core);
-    let seats = site.seats(who)?;
+    let slots = site.slots(who)?;
     let otp = core.access.issue_otp(who, core.uptime())?;
     Ok(envelope::success(SocketToken {
         otp: otp.expose().to_owned(),
-        limit: seats.limit,
-        online: seats.online,
+        limit: slots.limit,
+        online: slots.online,
     }))
 }

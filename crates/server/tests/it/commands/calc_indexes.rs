@@ -40,8 +40,8 @@ async fn indexes_follow_from_candles_and_what_is_known_of_the_security() {
         ..CalcIndexes::default()
     };
     let all: Vec<i32> = (1..=40).collect();
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let request = asked(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
         let answer: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(answer.security_calc_index, std::slice::from_ref(&wanted));

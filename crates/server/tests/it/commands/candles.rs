@@ -10,7 +10,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{DOORS, Door, NOW, OVERNIGHT, Running, import_files};
+use crate::support::{DOORS, NOW, OVERNIGHT, Running, TransportLabel, import_files};
 
 const PERIODS: [i32; 18] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1000, 2000, 3000, 3500, 4000];
 
@@ -119,8 +119,8 @@ fn by_date(symbol: &str, period: i32, start: &str, end: &str) -> SecurityHistory
 async fn the_last_candles_of_a_day_are_what_was_imported() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let request = by_offset("00700.HK", 1000, OffsetRequest { count: 3, ..Default::default() });
         let answer: SecurityCandlestickResponse = client.ask(27, &request).await.unwrap();
         assert_eq!(answer.symbol, "700.HK");
@@ -158,7 +158,7 @@ async fn every_period_adjustment_and_session_agrees_with_the_plain_way() {
     let mut direct = Direct::of(&server);
     for overnight in [false, true] {
         let metadata: &[_] = if overnight { &[("need_over_night_quote", "true")] } else { &[] };
-        let mut client = server.enter(Door::WebSocket, &account, metadata).await;
+        let mut client = server.enter(TransportLabel::WebSocket, &account, metadata).await;
         for symbol in ["700.HK", "AAPL.US", "600519.SH"] {
             for period in PERIODS {
                 let manners = if overnight { [(1, 0), (0, 100)] } else { [(0, 0), (1, 100)] };
@@ -188,7 +188,7 @@ async fn sessions_are_shown_as_the_right_and_the_wish_allow() {
         (server.account_with("may", OVERNIGHT, unlimited()), server.account("may not", Terms::default()));
     let wish: &[_] = &[("need_over_night_quote", "true")];
     let codes = async |account, metadata, trade_session, period| {
-        let mut client = server.enter(Door::Tcp, account, metadata).await;
+        let mut client = server.enter(TransportLabel::Tcp, account, metadata).await;
         let day = by_date("AAPL.US", period, "20261113", "20261113");
         let request = SecurityHistoryCandlestickRequest { trade_session, ..day };
         let answer: SecurityCandlestickResponse = client.ask(27, &request).await.unwrap();

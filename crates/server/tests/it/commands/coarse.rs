@@ -44,12 +44,12 @@ async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
     import(&server, "quarters.csv", &(rows("2026-11-12", 15, 15) + &rows("2026-11-13", 15, 15)));
     server.noticed().await;
     let check = async |expected: &[(i32, usize, i64)]| {
-        for door in DOORS {
-            let mut client = server.enter(door, &account, &[]).await;
+        for transport in DOORS {
+            let mut client = server.enter(transport, &account, &[]).await;
             for (period, count, volume) in expected.iter().chain(expected) {
                 let answer: SecurityCandlestickResponse = client.ask(27, &request(*period)).await.unwrap();
                 let sum: i64 = answer.candlesticks.iter().map(|candle| candle.volume).sum();
-                assert_eq!((answer.candlesticks.len(), sum), (*count, *volume), "{period} by {door:?}");
+                assert_eq!((answer.candlesticks.len(), sum), (*count, *volume), "{period} by {transport:?}");
             }
         }
     };

@@ -31,11 +31,11 @@ async fn history_is_there_from_its_day_on_and_the_latest_candles_always_were() {
         count: 3,
         ..SecurityCandlestickRequest::default()
     };
-    for door in DOORS {
-        let mut client = server.enter(door, &late, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &late, &[]).await;
         let wanted: SecurityCandlestickResponse = client.ask(27, &history).await.unwrap();
         assert_eq!(wanted.candlesticks.len(), 3);
-        let mut client = server.enter(door, &early, &[]).await;
+        let mut client = server.enter(transport, &early, &[]).await;
         let (status, code, text) = client.ask::<()>(27, &history).await.unwrap_err();
         assert_eq!((status, code), (3, 301_600));
         let words = "it was added on 2023-11-03, and this account is answered as of 2023-11-02";
@@ -56,8 +56,8 @@ async fn securities_have_no_board_before_it_was_added() {
     let asked = SymbolsRequest { symbol: vec!["700.HK".to_owned(), "5.HK".to_owned()] };
     for (name, date, wanted) in [("ann", "2022-07-17", ""), ("bob", "2022-07-18", "HKEquity")] {
         let account = server.account(name, pinned(date));
-        for door in DOORS {
-            let mut client = server.enter(door, &account, &[]).await;
+        for transport in DOORS {
+            let mut client = server.enter(transport, &account, &[]).await;
             let answer: StaticInfoResponse = client.ask(10, &asked).await.unwrap();
             let told: Vec<_> = answer
                 .secu_static_info

@@ -50,11 +50,11 @@ fn tell_assets(server: &Running, name: &str, day: &str, amount: &str) {
 #[tokio::test]
 async fn a_level_that_rises_at_midnight_works_for_connections_that_are_open() {
     assert_eq!(Zone::of(Market::Hk).rfc3339(Timestamp(MONDAY)), "2026-11-16T00:00:00+08:00");
-    for door in DOORS {
+    for transport in DOORS {
         let server = Running::start().await;
         narrow(&server);
         let account = server.account("ann", unlimited());
-        let mut client = server.enter(door, &account, &[]).await;
+        let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, SECURITIES[0]).await.unwrap();
         // What an account was worth on Sunday is part of the last complete trading day only from Tuesday on.
         tell_assets(&server, "ann", "2026-11-15", "10000");
@@ -150,11 +150,11 @@ async fn refusal(client: &mut Client, symbol: &str) -> String {
 
 #[tokio::test]
 async fn a_right_that_is_withdrawn_begins_or_ends_holds_for_the_next_request() {
-    for door in DOORS {
+    for transport in DOORS {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
         let Created { account_id: id, .. } = account;
-        let mut client = server.enter(door, &account, &[]).await;
+        let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, "AAPL.US").await.unwrap();
         assert!(server.access.withdraw(id, Right::Us, &Actor::Operator, Timestamp(1)).unwrap());
         server.noticed().await;

@@ -6,7 +6,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{Client, DOORS, Door, NOW, Running, request};
+use crate::support::{Client, DOORS, NOW, Running, TransportLabel, request};
 
 type History = SecurityHistoryCandlestickRequest;
 
@@ -76,8 +76,8 @@ async fn parameters_that_make_no_sense_are_refused_in_words() {
         // The words of the live service, which clients look for.
         (dates(1, "20200101", "20261101"), "out of minute kline begin date"),
     ];
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         for (request, word) in &cases {
             let (status, code, text) = ask(&mut client, request).await.expect_err(word);
             assert_eq!((status, code), (7, 301_600), "{request:?}");
@@ -100,9 +100,9 @@ async fn a_history_request_with_the_number_26_is_answered_as_27() {
     let cut_short = [&head[..], b"\x20\x01\x2a\x09"].concat();
     let other_symbol = [&b"\x0a\x07AAPL.US"[..], &by_offset[8..]].concat();
     let indexes = [&b"\x0a\x06700.HK"[..], b"\x12\x01\x01"].concat();
-    for (name, door) in ["ann", "bob"].into_iter().zip(DOORS) {
+    for (name, transport) in ["ann", "bob"].into_iter().zip(DOORS) {
         let account = server.account(name, terms.clone());
-        let mut client = server.enter(door, &account, &[]).await;
+        let mut client = server.enter(transport, &account, &[]).await;
         for (body, code) in [
             (&by_offset, None),
             (&by_date, None),
@@ -195,7 +195,7 @@ async fn the_sixty_first_request_of_an_account_is_refused_at_every_door() {
     let server = Running::start().await;
     let (account, other) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let mut websocket = server.signed_in(&account).await;
-    let mut tcp = server.enter(Door::Tcp, &account, &[]).await;
+    let mut tcp = server.enter(TransportLabel::Tcp, &account, &[]).await;
     let body = r#"{"symbol":"700.HK","period":1000,"query_type":2,"date_request":{}}"#;
     for number in 0..20 {
         assert_eq!(ask(&mut websocket, &days("700.HK")).await, Ok(1));
@@ -223,13 +223,13 @@ async fn the_sixty_first_request_of_an_account_is_refused_at_every_door() {
 async fn a_month_has_room_for_so_many_securities_and_those_stay_free() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..Terms::default() });
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         // What is refused is not charged.
         for refused in ["9999.HK", "5.HK", "AAPL261120C200000.US"] {
             ask(&mut client, &days(refused)).await.unwrap_err();
         }
-        let before = if door == Door::WebSocket { 0 } else { 2 };
+        let before = if transport == TransportLabel::WebSocket { 0 } else { 2 };
         assert_eq!(used(&server, &account), before);
         // An answer without candles is an answer.
         let empty = History {

@@ -5,7 +5,7 @@ use wire::quote::{
     IntradayRequest, IntradayResponse, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest,
 };
 
-use crate::support::{DOORS, Door, OVERNIGHT, Running, import_files};
+use crate::support::{DOORS, OVERNIGHT, Running, TransportLabel, import_files};
 
 fn symbols(symbols: &[&str]) -> SymbolsRequest {
     SymbolsRequest { symbol: symbols.iter().map(|symbol| (*symbol).to_owned()).collect() }
@@ -16,8 +16,8 @@ async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_al
     let server = Running::start().await;
     // What a security is, everybody may know.
     let account = server.account_with("ann", "none", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let asked = symbols(&[
             "AAPL.US",
             "9999.HK",
@@ -63,8 +63,8 @@ async fn an_option_that_is_known_by_its_candles_has_a_board_and_a_name() {
     std::fs::write(&path, rows).unwrap();
     import_files(server.dir.path(), &[path]);
     let account = server.account("ann", access::Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let answer: StaticInfoResponse = client.ask(10, &symbols(&["AAPL260417C192500.US"])).await.unwrap();
         let one = &answer.secu_static_info[0];
         assert_eq!((one.board.as_str(), one.currency.as_str(), one.lot_size), ("USOption", "USD", 1));
@@ -137,7 +137,7 @@ async fn american_quotes_have_what_happened_before_and_after_the_regular_hours()
         beside("124.390", 1_794_617_940, 1200, 240, "124.500"),
     );
     for (metadata, overnight) in [(&[][..], None), (&[("need_over_night_quote", "true")], overnight)] {
-        let mut client = server.enter(Door::Tcp, &account, metadata).await;
+        let mut client = server.enter(TransportLabel::Tcp, &account, metadata).await;
         let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
         let quote = &answer.secu_quote[0];
         assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
@@ -147,7 +147,7 @@ async fn american_quotes_have_what_happened_before_and_after_the_regular_hours()
     }
     // Without the right, wanting them changes nothing.
     let account = server.account("bob", Terms::default());
-    let mut client = server.enter(Door::Tcp, &account, &[("need_over_night_quote", "true")]).await;
+    let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
     assert_eq!(answer.secu_quote[0].over_night_quote, None);
 }
@@ -167,7 +167,8 @@ async fn quotes_that_may_not_be_seen_are_left_out() {
 async fn the_line_of_the_day_has_the_average_price_so_far() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
-    let mut client = server.enter(Door::WebSocket, &account, &[("need_over_night_quote", "true")]).await;
+    let mut client =
+        server.enter(TransportLabel::WebSocket, &account, &[("need_over_night_quote", "true")]).await;
     let mut ask = async |symbol: &str, trade_session| {
         client
             .ask::<IntradayResponse>(18, &IntradayRequest { symbol: symbol.to_owned(), trade_session })
@@ -221,7 +222,7 @@ async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_clos
     let path = server.dir.path().join("monday.csv");
     std::fs::write(&path, text).unwrap();
     import_files(server.dir.path(), &[path]);
-    let mut client = server.enter(Door::Tcp, &account, &[("need_over_night_quote", "true")]).await;
+    let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
     let quote = &answer.secu_quote[0];
     // Regular hours and what came after them are Friday's.

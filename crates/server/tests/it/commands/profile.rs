@@ -6,7 +6,7 @@ use wire::quote::{
     TradingSessionsResponse,
 };
 
-use crate::support::{Client, DOORS, Door, OVERNIGHT, Running};
+use crate::support::{Client, DOORS, OVERNIGHT, Running, TransportLabel};
 
 async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
     client.ask(4, &QuoteProfileRequest { language: language.to_owned() }).await.unwrap()
@@ -16,8 +16,8 @@ async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
 async fn a_profile_names_the_account_its_quota_and_a_pace_within_its_rate() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK,US", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let answer = profile(&mut client, "en").await;
         assert_eq!(answer.member_id, account.account_id.0);
         assert_eq!(answer.quote_level, "HK:LV1,US:LV1");
@@ -65,9 +65,10 @@ async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sig
         ("zh-CN", ["US K 线 (0/100，1 级)", "US 夜盘"], "无权限：未开通 {}，请联系管理员"),
         ("zh-HK", ["US K 線 (0/100，1 級)", "US 夜盤"], "無權限：未開通 {}，請聯絡管理員"),
     ];
-    let mut silent = server.enter(Door::Tcp, &account, &[]).await;
+    let mut silent = server.enter(TransportLabel::Tcp, &account, &[]).await;
     for (language, wanted, warning) in cases {
-        let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", language)]).await;
+        let mut client =
+            server.enter(TransportLabel::WebSocket, &account, &[("accept-language", language)]).await;
         // One says it when it signs in, one with the request, and one does both.
         for answer in [profile(&mut client, "").await, profile(&mut silent, language).await] {
             let detail = answer.quote_level_detail.unwrap();
@@ -86,7 +87,7 @@ async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sig
             }
         }
     }
-    let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", "zh-CN")]).await;
+    let mut client = server.enter(TransportLabel::WebSocket, &account, &[("accept-language", "zh-CN")]).await;
     let detail = profile(&mut client, "en").await.quote_level_detail.unwrap();
     assert_eq!(detail.by_market_code["HK"].warning_msg, cases[0].2.replace("{}", "HK"));
 }
@@ -94,7 +95,7 @@ async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sig
 type Hours = Vec<(String, Vec<(i32, i32, i32)>)>;
 
 async fn hours(server: &Running, account: &Created, metadata: &[(&str, &str)]) -> Hours {
-    let mut client = server.enter(Door::WebSocket, account, metadata).await;
+    let mut client = server.enter(TransportLabel::WebSocket, account, metadata).await;
     let answer: TradingSessionsResponse = client.ask(8, &()).await.unwrap();
     let spans = |market: wire::quote::MarketSessions| {
         let hours = market.trade_session.iter();
@@ -156,7 +157,7 @@ fn days(market: &str, beg_day: &str, end_day: &str) -> TradingDaysRequest {
 async fn trading_days_are_inclusive_and_half_days_stand_apart() {
     let server = Running::start().await;
     let account = server.account_with("ann", "none", Terms::default());
-    let mut client = server.enter(Door::Tcp, &account, &[]).await;
+    let mut client = server.enter(TransportLabel::Tcp, &account, &[]).await;
     let answer: TradingDaysResponse = client.ask(9, &days("US", "20261123", "20261130")).await.unwrap();
     assert_eq!(answer.trade_day, ["20261123", "20261124", "20261125", "20261130"]);
     assert_eq!(answer.half_trade_day, ["20261127"]);

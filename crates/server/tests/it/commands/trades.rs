@@ -46,8 +46,8 @@ async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
     let server = started().await;
     let account = server.account("ann", unlimited());
     let symbol = SymbolRequest { symbol: "00700.hk".to_owned() };
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[("accept-language", "en")]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         let request = TradesRequest { symbol: "00700.HK".to_owned(), count: 2 };
         let trades: TradesResponse = client.ask(17, &request).await.unwrap();
         assert_eq!(trades.symbol, "700.HK");
@@ -246,7 +246,7 @@ async fn overnight_trades_are_for_those_who_asked_for_them() {
     for (metadata, wanted) in
         [(&[][..], vec![1, 0]), (&[("need_over_night_quote", "true")][..], vec![3, 1, 0])]
     {
-        let mut client = server.enter(crate::support::Door::WebSocket, &account, metadata).await;
+        let mut client = server.enter(crate::support::TransportLabel::WebSocket, &account, metadata).await;
         let found: TradesResponse = client.ask(17, &request).await.unwrap();
         assert_eq!(found.trades.iter().map(|one| one.trade_session).collect::<Vec<_>>(), wanted);
     }

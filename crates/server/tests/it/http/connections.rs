@@ -33,15 +33,15 @@ async fn an_owner_sees_their_connections_and_no_others() {
     assert_eq!((&nobody["online"], &nobody["limit"]), (&0.into(), &10.into()));
     assert_eq!((&nobody["account"], &nobody["region"]), (&"ann".into(), &"ap".into()));
     let mut clients = Vec::new();
-    for door in DOORS {
-        clients.push(server.enter(door, &ann, &[("accept-language", "en")]).await);
-        clients.push(server.enter(door, &bob, &[]).await);
+    for transport in DOORS {
+        clients.push(server.enter(transport, &ann, &[("accept-language", "en")]).await);
+        clients.push(server.enter(transport, &bob, &[]).await);
     }
     // One that has not signed in is nobody's.
     let stranger = server.websocket().await;
     let seen = list(&server, &ann, "").await;
     assert_eq!(seen["online"], 2);
-    for ((one, client), door) in seen["connections"]
+    for ((one, client), transport) in seen["connections"]
         .as_array()
         .unwrap()
         .iter()
@@ -50,7 +50,7 @@ async fn an_owner_sees_their_connections_and_no_others() {
     {
         assert_eq!(one["account"], "ann");
         assert_eq!(one["account_id"], ann.account_id.0);
-        assert_eq!(one["door"], door);
+        assert_eq!(one["door"], transport);
         assert_eq!(one["address"], client.stream.local_addr().unwrap().to_string());
         let since: jiff::Timestamp = one["since"].as_str().unwrap().parse().unwrap();
         assert!((0..=20).contains(&(machine_now().0 - since.as_second())), "{one}");
@@ -67,13 +67,13 @@ async fn an_owner_sees_their_connections_and_no_others() {
 async fn a_connection_that_its_owner_closes_is_told_so_and_its_seat_is_free() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms { connections: 1, ..Terms::default() });
-    for door in DOORS {
-        let mut client = server.enter(door, &ann, &[]).await;
-        assert_eq!(server.seats(&ann).await, (1, 1));
+    for transport in DOORS {
+        let mut client = server.enter(transport, &ann, &[]).await;
+        assert_eq!(server.slots(&ann).await, (1, 1));
         let seen = list(&server, &ann, "").await;
         let id = ids(&seen)[0].to_owned();
         assert_eq!(close(&server, &ann, &id).await.status, 200);
-        assert_eq!(server.seats(&ann).await, (0, 1));
+        assert_eq!(server.slots(&ann).await, (0, 1));
         let (code, reason) = client.closed().await;
         assert_eq!(code, 5);
         assert!(reason.contains("owner"), "{reason}");

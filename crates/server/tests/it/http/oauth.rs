@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use server::Settings;
 use wire::quote::TradingSessionsResponse;
 
-use crate::support::{Door, Response, Running, machine_now};
+use crate::support::{Response, Running, TransportLabel, machine_now};
 
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
 const JSON: &str = "content-type: application/json\r\n";
@@ -445,8 +445,10 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
         let answer = house.server.http("GET", "/v1/socket/token", &head, b"").await.json();
         answer["data"]["otp"].as_str().unwrap().to_owned()
     };
-    let (mut ended, mut kept) =
-        (house.server.connect(Door::WebSocket).await, house.server.connect(Door::Tcp).await);
+    let (mut ended, mut kept) = (
+        house.server.connect(TransportLabel::WebSocket).await,
+        house.server.connect(TransportLabel::Tcp).await,
+    );
     ended.sign_in(&otp(&tokens).await, &[]).await;
     kept.sign_in(&otp(&other).await, &[]).await;
     let token = tokens["refresh_token"].as_str().unwrap();

@@ -191,6 +191,6 @@ async fn the_listener_of_a_connection_decides_and_not_that_of_its_password() {
     let _: wire::control::AuthResponse = client.ask(3, &request).await.unwrap();
     assert_eq!(candles(&mut client).await.unwrap_err().1, 301_604);
     // TCP is for all.
-    let mut client = server.enter(crate::support::Door::Tcp, &account, &[]).await;
+    let mut client = server.enter(crate::support::TransportLabel::Tcp, &account, &[]).await;
     candles(&mut client).await.unwrap();
 }

@@ -152,8 +152,8 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
         assert_eq!(&answer, b"HTTP/1.1 200");
         proven.push(stream);
     }
-    for door in crate::support::DOORS {
-        let client = server.enter(door, &account, &[]).await;
+    for transport in crate::support::DOORS {
+        let client = server.enter(transport, &account, &[]).await;
         proven.push(client.stream);
     }
     // Four strangers are served, and the fifth once one of them has gone.

@@ -3,7 +3,7 @@
 use access::Terms;
 use wire::quote;
 
-use crate::support::{Client, DOORS, Door, Read, Running, request};
+use crate::support::{Client, DOORS, Read, Running, TransportLabel, request};
 
 /// A packet whose body is packed. The bytes of gzip are those of zeros, so that a little becomes much.
 fn packed_zeros(zeros: usize) -> Vec<u8> {
@@ -57,15 +57,19 @@ async fn a_packet_that_cannot_be_read_ends_its_connection_and_no_other() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let (mut near, mut far) =
-        (server.signed_in(&account).await, server.enter(Door::Tcp, &account, &[]).await);
+        (server.signed_in(&account).await, server.enter(TransportLabel::Tcp, &account, &[]).await);
     let packets = broken_packets();
-    for door in DOORS {
-        let count = packets.len() - if door == Door::Tcp { WAITED_FOR_ON_TCP } else { 0 };
+    for transport in DOORS {
+        let count = packets.len() - if transport == TransportLabel::Tcp { WAITED_FOR_ON_TCP } else { 0 };
         for (packet, reason) in &packets[..count] {
-            let mut client = server.enter(door, &account, &[]).await;
+            let mut client = server.enter(transport, &account, &[]).await;
             client.send(packet).await;
             let (code, websocket, text) = told(&mut client).await;
-            assert_eq!((code, websocket), (3, (door == Door::WebSocket).then_some(1002)), "{reason}");
+            assert_eq!(
+                (code, websocket),
+                (3, (transport == TransportLabel::WebSocket).then_some(1002)),
+                "{reason}"
+            );
             assert!(text.contains(reason), "{text:?} does not say {reason:?}");
             assert!(near.is_alive().await && far.is_alive().await);
         }
@@ -137,8 +141,8 @@ async fn another_dialect_is_told_so_and_closed() {
 async fn a_body_that_cannot_be_decoded_costs_its_request_only() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[("accept-language", "en")]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for command in [2, 3, 4, 9, 10, 11, 18, 19, 27] {
             for body in [&[0xff][..], &[0x0a, 0x7f, 1], &[0x0a, 1, 0xff]] {
                 client.send(&request(command, 8, 0, body)).await;
@@ -156,8 +160,8 @@ async fn a_body_that_cannot_be_decoded_costs_its_request_only() {
 async fn commands_that_are_unknown_or_not_offered_are_refused_in_words() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[("accept-language", "en")]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for command in [0, 28, 99, 101, 104, 255] {
             let (status, code, text) = client.ask::<()>(command, &()).await.unwrap_err();
             assert_eq!((status, code), (3, 301_600), "command {command}");
@@ -175,13 +179,13 @@ async fn commands_that_are_unknown_or_not_offered_are_refused_in_words() {
 #[tokio::test]
 async fn answers_and_pushes_of_a_client_are_passed_over() {
     let server = Running::start().await;
-    for door in DOORS {
-        let mut client = server.connect(door).await;
+    for transport in DOORS {
+        let mut client = server.connect(transport).await;
         client.send(&[2, 1, 0, 0, 0, 1, 0, 0, 0, 0]).await;
         client.send(&[2, 27, 0, 0, 0, 9, 7, 0, 0, 1, 0xff]).await;
         client.send(&[3, 0, 0, 0, 0]).await;
         client.send(&[3, 101, 0, 0, 2, 1, 2]).await;
-        if door == Door::WebSocket {
+        if transport == TransportLabel::WebSocket {
             client.frame(0x8a, b"a pong nobody waits for").await;
         }
         assert!(client.is_alive().await);
@@ -192,8 +196,8 @@ async fn answers_and_pushes_of_a_client_are_passed_over() {
 async fn a_request_comes_in_pieces_packed_or_signed_and_is_understood() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[("accept-language", "en")]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for id in [0, 1, u32::MAX] {
             client.send(&request(8, id, 0, b"")).await;
             let (answered, answer) = client.response().await;
@@ -237,23 +241,23 @@ async fn half_a_frame_and_no_word_at_all_cost_nobody_anything() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut held = Vec::new();
-    for door in DOORS {
-        held.push(server.connect(door).await);
-        let mut half = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        held.push(server.connect(transport).await);
+        let mut half = server.enter(transport, &account, &[]).await;
         let whole = request(27, 1, 0, &[0; 60_000]);
-        match door {
-            Door::WebSocket => {
+        match transport {
+            TransportLabel::WebSocket => {
                 half.raw(&[0x82, 0xfe, 0xea, 0x6b, 0, 0, 0, 0]).await;
                 half.raw(&whole[..1000]).await;
             }
-            Door::Tcp => half.raw(&whole[..1000]).await,
+            TransportLabel::Tcp => half.raw(&whole[..1000]).await,
         }
         held.push(half);
     }
     // Nor does a connection that has not even shaken hands.
     held.push(server.tcp_with(&[0x11]).await);
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
     }
     drop(held);

@@ -3,7 +3,7 @@
 use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
-use crate::support::{Client, DOORS, Door, Running, request};
+use crate::support::{Client, DOORS, Running, TransportLabel, request};
 
 /// Bodies of 16 and 17: what a client of either gateway sends, and what none does. The last one shows what the client is.
 const BODIES: [(u8, &str, &[u8]); 9] = [
@@ -39,13 +39,17 @@ fn unlimited() -> Terms {
 
 /// A kind of client: the door, and what it puts in its upgrade.
 #[derive(Clone, Copy, Debug)]
-struct Kind(&'static str, Door, &'static str);
+struct Kind(&'static str, TransportLabel, &'static str);
 
 const KINDS: [Kind; 4] = [
-    Kind("websocket", Door::WebSocket, ""),
-    Kind("tcp", Door::Tcp, ""),
-    Kind("browser", Door::WebSocket, "accept-language: en\r\nuser-agent: x\r\norigin: http://test\r\n"),
-    Kind("core SDK", Door::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
+    Kind("websocket", TransportLabel::WebSocket, ""),
+    Kind("tcp", TransportLabel::Tcp, ""),
+    Kind(
+        "browser",
+        TransportLabel::WebSocket,
+        "accept-language: en\r\nuser-agent: x\r\norigin: http://test\r\n",
+    ),
+    Kind("core SDK", TransportLabel::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
 ];
 
 /// What a client has done before it is asked what 16 and 17 mean.
@@ -66,10 +70,10 @@ const METADATA: [(&str, &[(&str, &str)]); 3] = [
     ("overnight", &[("need_over_night_quote", "true"), ("unknown", "x")]),
 ];
 
-async fn connect(server: &Running, Kind(_, door, head): Kind) -> Client {
-    match door {
-        Door::WebSocket => server.websocket_with(server.addresses.http, "/v2", head).await,
-        Door::Tcp => server.tcp().await,
+async fn connect(server: &Running, Kind(_, transport, head): Kind) -> Client {
+    match transport {
+        TransportLabel::WebSocket => server.websocket_with(server.addresses.http, "/v2", head).await,
+        TransportLabel::Tcp => server.tcp().await,
     }
 }
 
@@ -171,8 +175,8 @@ async fn the_path_of_the_upgrade_decides_whatever_a_client_shows() {
 async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_of_them() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         let topics = vec!["private".to_owned()];
         let subscribe = trade::SubscribeRequest { topics: topics.clone() };
         let answer: trade::SubscribeResponse = client.ask(16, &subscribe).await.unwrap();
@@ -189,7 +193,7 @@ async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_
 async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    let mut client = server.enter(Door::WebSocket, &account, &[]).await;
+    let mut client = server.enter(TransportLabel::WebSocket, &account, &[]).await;
     client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     client.sign_in(&server.one_time_password(&account).await, &[]).await;
     assert_eq!(meaning(&mut client, 17, b"\x0a\x07private").await, "trades");

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use access::{RateRule, Terms};
 use wire::quote;
 
-use crate::support::{Client, DOORS, Door, NOW, Read, Running, request};
+use crate::support::{Client, DOORS, NOW, Read, Running, TransportLabel, request};
 
 /// Keeps the one thread busy until it is pulled.
 struct Plug(mpsc::Sender<()>);
@@ -65,8 +65,8 @@ fn a_request_that_is_not_done_in_its_time_is_told_so_and_not_charged() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
-        for door in DOORS {
-            let mut client = server.enter(door, &account, &[]).await;
+        for transport in DOORS {
+            let mut client = server.enter(transport, &account, &[]).await;
             let plug = Plug::new().await;
             client.send(&request(27, 1, 20, &history())).await;
             assert_eq!(refused(&mut client).await, (1, 1, 301_602));
@@ -87,9 +87,9 @@ fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
-        for door in DOORS {
-            let mut client = server.enter(door, &account, &[]).await;
-            let mut other = server.enter(door, &account, &[]).await;
+        for transport in DOORS {
+            let mut client = server.enter(transport, &account, &[]).await;
+            let mut other = server.enter(transport, &account, &[]).await;
             let plug = Plug::new().await;
             for id in 1..=72 {
                 client.send(&request(9, id, 0, &days())).await;
@@ -173,11 +173,11 @@ fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
-        for door in DOORS {
+        for transport in DOORS {
             let server = Running::start_in(copy_of(&server), Default::default()).await;
-            let mut idle = server.enter(door, &account, &[]).await;
-            let mut busy = server.enter(door, &account, &[]).await;
-            let mut waiting = server.connect(door).await;
+            let mut idle = server.enter(transport, &account, &[]).await;
+            let mut busy = server.enter(transport, &account, &[]).await;
+            let mut waiting = server.connect(transport).await;
             assert!(waiting.is_alive().await, "it is no longer in the listener's queue");
             let plug = Plug::new().await;
             for id in 1..=7 {
@@ -195,7 +195,7 @@ fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
             }
             assert!(bytes > 7 * 40_000, "{bytes}");
             let wire::Packet::Push { command: 0, .. } = busy.packet().await else { panic!("no close push") };
-            if door == Door::WebSocket {
+            if transport == TransportLabel::WebSocket {
                 assert_eq!(busy.read().await, Read::Close(Some(1000)));
             }
             assert_eq!(busy.read().await, Read::End);
@@ -219,9 +219,9 @@ async fn a_client_that_leaves_in_the_middle_of_its_answers_takes_nobody_with_it(
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut stays = server.signed_in(&account).await;
-    for door in DOORS {
+    for transport in DOORS {
         for read in [0, 1, 30_000] {
-            let mut client = server.enter(door, &account, &[]).await;
+            let mut client = server.enter(transport, &account, &[]).await;
             for id in 0..40 {
                 client.send(&request(27, id, 0, &history())).await;
             }
@@ -239,8 +239,8 @@ async fn a_client_that_leaves_in_the_middle_of_its_answers_takes_nobody_with_it(
 async fn answers_to_a_flood_come_complete_and_each_once() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        let mut client = server.enter(transport, &account, &[]).await;
         // Into memory, so that all the others are answered on the spot: twelve megabytes, many times what may wait.
         client.send(&request(27, 0, 0, &history())).await;
         let first = client.response().await.1.unwrap();
@@ -248,7 +248,7 @@ async fn answers_to_a_flood_come_complete_and_each_once() {
         let many: Vec<Vec<u8>> = (1..=count).map(|id| request(27, id, 0, &history())).collect();
         let mut writes = Vec::new();
         for packet in &many {
-            if door == Door::WebSocket {
+            if transport == TransportLabel::WebSocket {
                 writes.extend_from_slice(&[0x82, 0x80 | u8::try_from(packet.len()).unwrap(), 0, 0, 0, 0]);
             }
             writes.extend_from_slice(packet);

@@ -20,9 +20,9 @@ fn one_connection() -> Terms {
 async fn signing_in_gives_a_session_that_ends_a_day_later() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
+    for transport in DOORS {
         let otp = server.one_time_password(&account).await;
-        let mut client = server.connect(door).await;
+        let mut client = server.connect(transport).await;
         let answer = client.sign_in(&otp, &[("accept-language", "en"), ("something", "else")]).await;
         assert!(!answer.session_id.is_empty());
         let left_s = answer.expires / 1000 - machine_now().0;
@@ -35,11 +35,11 @@ async fn signing_in_gives_a_session_that_ends_a_day_later() {
 async fn a_password_opens_one_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
+    for transport in DOORS {
         let otp = server.one_time_password(&account).await;
-        let mut first = server.connect(door).await;
+        let mut first = server.connect(transport).await;
         first.sign_in(&otp, &[]).await;
-        let (status, code, text) = server.connect(door).await.try_sign_in(&otp, &[]).await.unwrap_err();
+        let (status, code, text) = server.connect(transport).await.try_sign_in(&otp, &[]).await.unwrap_err();
         assert_eq!((status, code), (5, 401_004));
         assert!(text.contains("used"), "{text}");
         assert!(first.is_alive().await);
@@ -52,7 +52,7 @@ async fn a_sign_in_that_finds_no_seat_leaves_the_password_good() {
     let account = server.account("ann", one_connection());
     let first = server.signed_in(&account).await;
     let otp = server.one_time_password(&account).await;
-    assert_eq!(server.seats(&account).await, (1, 1));
+    assert_eq!(server.slots(&account).await, (1, 1));
     let (status, code, text) = server.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
     assert_eq!((status, code), (6, 403), "as the published service");
     assert!(text.starts_with("connections limitation is hit: 1 of 1 connections"), "{text}");
@@ -66,8 +66,8 @@ async fn a_sign_in_that_finds_no_seat_leaves_the_password_good() {
 async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.connect(door).await;
+    for transport in DOORS {
+        let mut client = server.connect(transport).await;
         for command in [4, 8, 16, 27, 99, 255] {
             let refused = client.ask::<control::Error>(command, &control::Error::default()).await;
             let (status, code, text) = refused.unwrap_err();
@@ -75,7 +75,7 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
             assert!(text.contains("sign in"), "{text}");
         }
         // A socket on which nobody has signed in does not count.
-        assert_eq!(server.seats(&account).await.0, 0);
+        assert_eq!(server.slots(&account).await.0, 0);
         let otp = server.one_time_password(&account).await;
         client.sign_in(&otp, &[]).await;
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
@@ -88,8 +88,8 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
 async fn a_second_sign_in_on_one_connection_is_one_connection() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", one_connection()), server.account("bob", one_connection()));
-    for door in DOORS {
-        let mut client = server.connect(door).await;
+    for transport in DOORS {
+        let mut client = server.connect(transport).await;
         let first = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         assert_ne!(first.session_id, second.session_id);
@@ -102,7 +102,7 @@ async fn a_second_sign_in_on_one_connection_is_one_connection() {
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
         // As somebody else.
         client.sign_in(&server.one_time_password(&bob).await, &[]).await;
-        assert_eq!((server.seats(&ann).await.0, server.seats(&bob).await.0), (0, 1));
+        assert_eq!((server.slots(&ann).await.0, server.slots(&bob).await.0), (0, 1));
         let profile: quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
         assert_eq!(profile.member_id, bob.account_id.0);
         drop(client);
@@ -114,11 +114,11 @@ async fn a_second_sign_in_on_one_connection_is_one_connection() {
 async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_ends() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
-    for door in DOORS {
+    for transport in DOORS {
         let otp = server.one_time_password(&account).await;
-        let mut old = server.connect(door).await;
+        let mut old = server.connect(transport).await;
         let session = old.sign_in(&otp, &[]).await;
-        let mut new = server.connect(door).await;
+        let mut new = server.connect(transport).await;
         let answer = reconnect(&mut new, &session.session_id).await.unwrap();
         assert_ne!(answer.session_id, session.session_id);
         assert!(answer.expires > machine_now().0 * 1000);
@@ -126,13 +126,13 @@ async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_end
         assert_eq!(old.closed().await.0, 6);
         new.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
         // The first id stays good, and so does the second.
-        let mut newer = server.connect(door).await;
+        let mut newer = server.connect(transport).await;
         reconnect(&mut newer, &session.session_id).await.unwrap();
         assert_eq!(new.closed().await.0, 6);
-        let mut newest = server.connect(door).await;
+        let mut newest = server.connect(transport).await;
         reconnect(&mut newest, &answer.session_id).await.unwrap();
         assert_eq!(newer.closed().await.0, 6);
-        assert_eq!(server.seats(&account).await, (1, 1));
+        assert_eq!(server.slots(&account).await, (1, 1));
         drop(newest);
         server.until_online(&account, 0).await;
     }
@@ -168,7 +168,7 @@ async fn of_many_who_come_back_at_once_with_one_session_one_stays() {
     for _ in 0..7 {
         assert_eq!(ending.join_next().await.unwrap().unwrap(), 6);
     }
-    assert_eq!(server.seats(&account).await, (1, 1));
+    assert_eq!(server.slots(&account).await, (1, 1));
 }
 
 #[tokio::test]
@@ -182,8 +182,8 @@ async fn a_session_outlives_the_server() {
     let dir = server.stop().await;
     assert_eq!(client.closed().await.0, 2);
     let server = Running::start_in(dir, Default::default()).await;
-    for door in DOORS {
-        let mut client = server.connect(door).await;
+    for transport in DOORS {
+        let mut client = server.connect(transport).await;
         reconnect(&mut client, &session.session_id).await.unwrap();
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     }
@@ -205,14 +205,14 @@ async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
         assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
     }
     // Nothing that long is read of somebody who has not signed in.
-    for door in DOORS {
-        let mut client = server.connect(door).await;
+    for transport in DOORS {
+        let mut client = server.connect(transport).await;
         client.send(&request(3, 1, 0, &[b'A'; 5_000])).await;
-        assert_eq!(client.closed().await.0, 3, "{door:?}");
+        assert_eq!(client.closed().await.0, 3, "{transport:?}");
     }
     server.access.revoke(account.account_id, &Actor::Operator, "", machine_now()).unwrap();
-    for door in DOORS {
-        let refused = reconnect(&mut server.connect(door).await, &session).await.unwrap_err();
+    for transport in DOORS {
+        let refused = reconnect(&mut server.connect(transport).await, &session).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004));
     }
 }
@@ -229,7 +229,7 @@ async fn connections_are_counted_and_those_that_died_are_not() {
         assert_eq!((answer.online, answer.limit), (number, 4));
         clients.push(client);
     }
-    assert_eq!(server.seats(&account).await, (4, 4));
+    assert_eq!(server.slots(&account).await, (4, 4));
     // One is cut off without a word, one says goodbye.
     drop(clients.pop());
     server.until_online(&account, 3).await;
@@ -244,12 +244,12 @@ async fn a_password_or_session_that_is_refused_is_in_the_audit() {
     let account = server.account("ann", one_connection());
     let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
     let mut wanted = 0;
-    for door in DOORS {
-        server.connect(door).await.try_sign_in("o_guessed", &[]).await.unwrap_err();
-        let open = server.enter(door, &account, &[]).await;
+    for transport in DOORS {
+        server.connect(transport).await.try_sign_in("o_guessed", &[]).await.unwrap_err();
+        let open = server.enter(transport, &account, &[]).await;
         let otp = server.one_time_password(&account).await;
-        server.connect(door).await.try_sign_in(&otp, &[]).await.unwrap_err();
-        reconnect(&mut server.connect(door).await, "no session of ours").await.unwrap_err();
+        server.connect(transport).await.try_sign_in(&otp, &[]).await.unwrap_err();
+        reconnect(&mut server.connect(transport).await, "no session of ours").await.unwrap_err();
         wanted += 3;
         // The answer does not wait for the row.
         let written = async {

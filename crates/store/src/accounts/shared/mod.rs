@@ -29,11 +29,11 @@ mod passwords;
 mod passwords_sql;
 mod rates;
 mod rates_sql;
-mod seats;
-mod seats_sql;
 mod sessions;
 mod signatures;
 mod signatures_sql;
+mod slots;
+mod slots_sql;
 mod sweep;
 mod withdrawals;
 
@@ -43,15 +43,15 @@ pub use node::{Beat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
 pub use passwords::{IssuedPassword, NewPassword};
 pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};
-pub use seats::{NewSeat, SeatEnding, SeatOutcome, SeatRequest, SeatRow};
 pub use signatures::{SignatureLimits, SignatureOutcome};
+pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
 
 /// What all nodes of a database share.
 #[derive(Debug)]
 pub struct Shared {
     node: OnceLock<NodeId>,
     pool: Pool,
-    left: seats::Left,
+    left: slots::Left,
 }
 
 impl Accounts {
@@ -63,7 +63,7 @@ impl Accounts {
 
 impl Shared {
     pub(crate) fn new(pool: Pool) -> Shared {
-        Shared { node: OnceLock::new(), pool, left: seats::Left::default() }
+        Shared { node: OnceLock::new(), pool, left: slots::Left::default() }
     }
 
     /// A number that is another one when a connection was made anew: it may be to another server than the one before.

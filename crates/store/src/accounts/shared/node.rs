@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{NewSeat, SeatEnding, Shared, node_sql as sql, within};
+use super::{NewSlot, Shared, SlotEnding, node_sql as sql, within};
 use crate::StoreError;
 
 /// Names a server for as long as its process runs.
@@ -44,7 +44,7 @@ pub struct Beat {
     /// It was not known any more: then its connections have to be kept again.
     pub has_joined: bool,
     /// Connections that others have ended, for this node to close.
-    pub ended: Vec<(i64, SeatEnding)>,
+    pub ended: Vec<(i64, SlotEnding)>,
 }
 
 impl Shared {
@@ -85,8 +85,8 @@ impl Shared {
     }
 
     /// Keeps connections again that this node has.
-    pub fn keep_seats(&self, seats: &[(i64, NewSeat)]) -> Result<(), StoreError> {
-        self.sit_again(seats)
+    pub fn renew_slots(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
+        self.sit_again(slots)
     }
 
     /// Takes this node away, with its connections: it stops.

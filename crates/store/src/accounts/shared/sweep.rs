@@ -1,7 +1,7 @@
 //! Removes what has ended. One node at a time does it, as a job.
 
 use super::{
-    Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, seats_sql, sessions, signatures_sql,
+    Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, sessions, signatures_sql, slots_sql,
     withdrawals,
 };
 use crate::StoreError;
@@ -30,7 +30,7 @@ impl Shared {
         db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
         db.run(node_sql::SWEEP, [])?;
-        db.run(seats_sql::SWEEP, [])?;
+        db.run(slots_sql::SWEEP, [])?;
         Ok(())
     }
 

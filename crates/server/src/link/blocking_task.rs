@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use access::{ConnectionId, Denial, Moment, Permit, SeatPlace};
+use access::{ConnectionId, Denial, Moment, Permit, SlotLocation};
 use paper::Watched;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
@@ -23,22 +23,22 @@ use crate::metrics::Task;
 use crate::refusal::Refusal;
 use crate::workers::Full;
 
-/// What became of a sign-in, with its seat.
-type Seated = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>;
+/// The outcome of a sign-in, with its connection slot.
+type HeldSlot = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>;
 
 /// What is done for a connection elsewhere.
-pub(super) enum Errand {
+pub(super) enum BlockingTask {
     SignIn {
         asked: LinkRequest,
         by: (Proof, BTreeMap<String, String>),
         moment: Moment,
-        told: oneshot::Receiver<Seated>,
+        told: oneshot::Receiver<HeldSlot>,
     },
     /// A call of the trade gateway: whether it is let in, and the account if it is to be listened to.
     Trade { asked: LinkRequest, told: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
 }
 
-/// A seat that nobody sits on yet: if the connection is gone before it hears of it, the seat is free.
+/// A slot that no connection has claimed yet: if the connection ends before it takes it, the slot is free.
 pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
 
 impl Unclaimed {
@@ -65,17 +65,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         moment: Moment,
     ) {
         let (hub, proof) = (self.hub.clone(), by.0.clone());
-        let (door, address) = (self.transport.door(), self.from.address);
+        let (transport_kind, address) = (self.transport.transport_kind(), self.from.address);
         let share = hub.core.share_of_address(address.ip());
         let workers = hub.core.workers.clone();
         let told = workers.submit(share, move || {
             let access = &hub.core.access;
             let from = address.to_string();
-            let place = SeatPlace { door: door.as_str(), address: &from };
+            let place = SlotLocation { transport: transport_kind.as_str(), address: &from };
             let (signed, mailbox, pulse) =
-                hub.links.sign_in_among_all(present, (door, address), moment, |present| match &proof {
-                    Proof::Otp(otp) => access.sign_on_from(otp, present, place, moment),
-                    Proof::Session(session) => access.resume_from(session, present, place, moment.now),
+                hub.links.sign_in_among_all(present, (transport_kind, address), moment, |present| {
+                    match &proof {
+                        Proof::Otp(otp) => access.sign_on_from(otp, present, place, moment),
+                        Proof::Session(session) => access.resume_from(session, present, place, moment.now),
+                    }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
             // A client that was at another node before goes on as it did there. Without that the body decides.
@@ -88,7 +90,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         });
         let asked = LinkRequest { body: Vec::new(), ..*asked };
         match told {
-            Ok(told) => self.errand = Some(Box::new(Errand::SignIn { asked, by, moment, told })),
+            Ok(told) => self.blocking_task = Some(Box::new(BlockingTask::SignIn { asked, by, moment, told })),
             Err(Full) => self.answer(asked.answered(Err(Refusal::Busy))),
         }
     }
@@ -105,18 +107,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok((permit, watched.map_err(|error| unwatched(&error))?))
         });
         match told {
-            Ok(told) => self.errand = Some(Box::new(Errand::Trade { asked, told })),
+            Ok(told) => self.blocking_task = Some(Box::new(BlockingTask::Trade { asked, told })),
             Err(Full) => self.answer_as(Task::Trade, asked.answered(Err(Refusal::Busy))),
         }
     }
 
     /// Goes on if what was waited for is done. Whether it was.
-    pub(super) fn poll_errand(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(errand) = &mut self.errand else { return false };
-        match &mut **errand {
-            Errand::SignIn { told, .. } => {
+    pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(blocking_task) = &mut self.blocking_task else { return false };
+        match &mut **blocking_task {
+            BlockingTask::SignIn { told, .. } => {
                 let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
-                let Some(Errand::SignIn { asked, by, moment, .. }) = self.errand.take().map(|errand| *errand)
+                let Some(BlockingTask::SignIn { asked, by, moment, .. }) =
+                    self.blocking_task.take().map(|blocking_task| *blocking_task)
                 else {
                     return true;
                 };
@@ -132,9 +135,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     Err(_) => self.answer(asked.answered(Err(Refusal::Internal))),
                 }
             }
-            Errand::Trade { told, .. } => {
+            BlockingTask::Trade { told, .. } => {
                 let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
-                let Some(Errand::Trade { asked, .. }) = self.errand.take().map(|errand| *errand) else {
+                let Some(BlockingTask::Trade { asked, .. }) =
+                    self.blocking_task.take().map(|blocking_task| *blocking_task)
+                else {
                     return true;
                 };
                 self.answer_admitted(asked, done.unwrap_or(Err(Refusal::Internal)));

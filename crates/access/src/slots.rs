@@ -1,6 +1,6 @@
 /// Connections of an account: open now, and allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seats {
+pub struct Slots {
     pub online: u32,
     pub limit: u32,
 }

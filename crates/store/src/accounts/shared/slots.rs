@@ -5,26 +5,26 @@ use std::sync::PoisonError;
 
 use market::Timestamp;
 
-use super::{Shared, passwords_sql, seats_sql as sql, within};
+use super::{Shared, passwords_sql, slots_sql as sql, within};
 use crate::accounts::Hash;
 use crate::engine::{Fault, Row};
 use crate::{AccountId, StoreError};
 
 /// A connection that signs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSeat {
+pub struct NewSlot {
     pub account: AccountId,
     pub lineage: [u8; 16],
     /// Its transport and its other end, in the words of the server.
-    pub door: String,
+    pub transport: String,
     pub address: String,
     pub since: Timestamp,
 }
 
 /// How it signs in.
 #[derive(Clone, Copy, Debug)]
-pub struct SeatRequest<'a> {
-    pub seat: &'a NewSeat,
+pub struct SlotRequest<'a> {
+    pub slot: &'a NewSlot,
     /// Connections that the account may have.
     pub limit: u32,
     /// The seat that the same connection has, if it signs in anew.
@@ -34,8 +34,8 @@ pub struct SeatRequest<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SeatOutcome {
-    Seated {
+pub enum SlotOutcome {
+    HeldSlot {
         id: i64,
         /// Connections of the account, this one counted.
         online: u32,
@@ -50,9 +50,9 @@ pub enum SeatOutcome {
 
 /// A connection of any node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeatRow {
+pub struct SlotRow {
     pub id: i64,
-    pub seat: NewSeat,
+    pub slot: NewSlot,
     pub is_here: bool,
     /// It has not answered for a while.
     pub is_silent: bool,
@@ -60,7 +60,7 @@ pub struct SeatRow {
 
 /// Why a node is to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeatEnding {
+pub enum SlotEnding {
     /// Its client goes on elsewhere.
     Superseded,
     ByOwner,
@@ -69,21 +69,21 @@ pub enum SeatEnding {
     Silent,
 }
 
-impl SeatEnding {
-    const ALL: [SeatEnding; 4] =
-        [SeatEnding::Superseded, SeatEnding::ByOwner, SeatEnding::ByOperator, SeatEnding::Silent];
+impl SlotEnding {
+    const ALL: [SlotEnding; 4] =
+        [SlotEnding::Superseded, SlotEnding::ByOwner, SlotEnding::ByOperator, SlotEnding::Silent];
 
     const fn as_str(self) -> &'static str {
         match self {
-            SeatEnding::Superseded => "superseded",
-            SeatEnding::ByOwner => "owner",
-            SeatEnding::ByOperator => "operator",
-            SeatEnding::Silent => "silent",
+            SlotEnding::Superseded => "superseded",
+            SlotEnding::ByOwner => "owner",
+            SlotEnding::ByOperator => "operator",
+            SlotEnding::Silent => "silent",
         }
     }
 
-    fn parse(text: &str) -> Result<SeatEnding, Fault> {
-        let found = SeatEnding::ALL.into_iter().find(|ending| ending.as_str() == text);
+    fn parse(text: &str) -> Result<SlotEnding, Fault> {
+        let found = SlotEnding::ALL.into_iter().find(|ending| ending.as_str() == text);
         found.ok_or_else(|| Fault::value("ending of a connection", text))
     }
 }
@@ -91,38 +91,38 @@ impl SeatEnding {
 impl Shared {
     /// Takes a seat, if there is one: in one transaction with the password, so that of many who come with one password one gets in. The connection that signs in anew and
     /// older ones of the same lineage make room first.
-    pub fn sit(&self, request: &SeatRequest<'_>) -> Result<SeatOutcome, StoreError> {
-        let SeatRequest { seat, limit, present, password } = *request;
+    pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
+        let SlotRequest { slot, limit, present, password } = *request;
         let node = self.node()?;
         // Those that have ended here and are still on their way out.
         self.write_left()?;
         let db = self.durable();
         db.begin_write()?;
-        let seated = (|| {
-            db.first(sql::LOCK_ACCOUNT, [seat.account.0], |_| Ok(()))?;
-            let live = db.all(sql::OF_ACCOUNT, [seat.account.0], |row| read(row, node.0))?;
-            let is_present = |row: &SeatRow| present == Some(row.id);
-            let (stay, go): (Vec<&SeatRow>, Vec<&SeatRow>) =
-                live.iter().partition(|row| !is_present(row) && row.seat.lineage != seat.lineage);
+        let with_slot = (|| {
+            db.first(sql::LOCK_ACCOUNT, [slot.account.0], |_| Ok(()))?;
+            let live = db.all(sql::OF_ACCOUNT, [slot.account.0], |row| read(row, node.0))?;
+            let is_present = |row: &SlotRow| present == Some(row.id);
+            let (stay, go): (Vec<&SlotRow>, Vec<&SlotRow>) =
+                live.iter().partition(|row| !is_present(row) && row.slot.lineage != slot.lineage);
             // Those of this node that do not answer are closed by it before it asks.
-            let silent: Vec<&SeatRow> =
+            let silent: Vec<&SlotRow> =
                 stay.iter().copied().filter(|row| row.is_silent && !row.is_here).collect();
             let is_crowded = count(stay.len()) >= limit;
             let stay = if is_crowded { stay.len() - silent.len() } else { stay.len() };
             if count(stay) >= limit {
-                return Ok(SeatOutcome::Taken { online: count(live.len()) });
+                return Ok(SlotOutcome::Taken { online: count(live.len()) });
             }
             if let Some(hash) = password
                 && db.run(passwords_sql::USE, [hash])? == 0
             {
-                return Ok(SeatOutcome::PasswordUsed);
+                return Ok(SlotOutcome::PasswordUsed);
             }
             // By number; `None` where the seat is free at once, because this node closes the connection.
-            let mut ends: BTreeMap<i64, Option<SeatEnding>> = BTreeMap::new();
+            let mut ends: BTreeMap<i64, Option<SlotEnding>> = BTreeMap::new();
             if is_crowded {
-                ends.extend(silent.iter().map(|row| (row.id, Some(SeatEnding::Silent))));
+                ends.extend(silent.iter().map(|row| (row.id, Some(SlotEnding::Silent))));
             }
-            ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SeatEnding::Superseded))));
+            ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SlotEnding::Superseded))));
             // Signed in before as another account: that seat is free now.
             ends.extend(present.map(|id| (id, None)));
             for (id, ending) in ends {
@@ -131,21 +131,21 @@ impl Shared {
                     None => db.run(sql::REMOVE, [id])?,
                 };
             }
-            let NewSeat { account, lineage, door, address, since } = seat;
-            let values = (account.0, node.0, lineage, door, address, since.0);
+            let NewSlot { account, lineage, transport, address, since } = slot;
+            let values = (account.0, node.0, lineage, transport, address, since.0);
             let id = db.one(sql::ADD, values, |row| row.get(0))?;
             let superseded =
                 go.iter().filter(|row| row.is_here && !is_present(row)).map(|row| row.id).collect();
-            Ok(SeatOutcome::Seated { id, online: count(stay).saturating_add(1), superseded })
+            Ok(SlotOutcome::HeldSlot { id, online: count(stay).saturating_add(1), superseded })
         })();
-        match &seated {
-            Ok(SeatOutcome::Seated { id, .. }) => db.commit().inspect_err(|_| {
+        match &with_slot {
+            Ok(SlotOutcome::HeldSlot { id, .. }) => db.commit().inspect_err(|_| {
                 // It may be there, and nobody sits on it.
                 self.left.add(*id);
             })?,
             Ok(_) | Err(_) => db.rollback()?,
         }
-        seated
+        with_slot
     }
 
     /// Gives a seat up. It is written by a thread of its own: whoever closes a connection waits for nothing.
@@ -173,7 +173,7 @@ impl Shared {
     }
 
     /// Connections of an account, or of all, oldest first and at most so many.
-    pub fn seats(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SeatRow>, StoreError> {
+    pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
         self.write_left()?;
         match of {
@@ -182,13 +182,13 @@ impl Shared {
         }
     }
 
-    pub fn seat(&self, id: i64) -> Result<Option<SeatRow>, StoreError> {
+    pub fn slot(&self, id: i64) -> Result<Option<SlotRow>, StoreError> {
         let node = self.node()?;
         self.durable().first(sql::ONE, [id], |row| read(row, node.0))
     }
 
     /// Has its node close a connection. Whether it was there.
-    pub fn end_seat(&self, id: i64, why: SeatEnding) -> Result<bool, StoreError> {
+    pub fn end_slot(&self, id: i64, why: SlotEnding) -> Result<bool, StoreError> {
         Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
     }
 
@@ -199,24 +199,24 @@ impl Shared {
     }
 
     /// Connections of this node that others have ended; told until their seats are given up.
-    pub(super) fn ended(&self) -> Result<Vec<(i64, SeatEnding)>, StoreError> {
+    pub(super) fn ended(&self) -> Result<Vec<(i64, SlotEnding)>, StoreError> {
         let node = self.node()?;
-        self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SeatEnding::parse(row.text(1)?)?)))
+        self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SlotEnding::parse(row.text(1)?)?)))
     }
 
     /// The seats of this node, as the database has them.
-    pub fn own_seats(&self) -> Result<Vec<i64>, StoreError> {
+    pub fn own_slots(&self) -> Result<Vec<i64>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
     }
 
     /// Keeps connections that this node has and the database may have forgotten. It waits for no disk, nor for a standby: a node that has found
     /// its database again would not come back while one is gone.
-    pub(super) fn sit_again(&self, seats: &[(i64, NewSeat)]) -> Result<(), StoreError> {
+    pub(super) fn sit_again(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
         let node = self.node()?;
         within(&self.quick(), |db| {
-            for (id, NewSeat { account, lineage, door, address, since }) in seats {
-                db.run(sql::ADD_AGAIN, (*id, account.0, node.0, lineage, door, address, since.0))?;
+            for (id, NewSlot { account, lineage, transport, address, since }) in slots {
+                db.run(sql::ADD_AGAIN, (*id, account.0, node.0, lineage, transport, address, since.0))?;
             }
             Ok(())
         })
@@ -242,14 +242,14 @@ impl Shared {
     }
 }
 
-fn read(row: &Row<'_>, here: [u8; 16]) -> Result<SeatRow, Fault> {
+fn read(row: &Row<'_>, here: [u8; 16]) -> Result<SlotRow, Fault> {
     let node: [u8; 16] = row.get(2)?;
-    Ok(SeatRow {
+    Ok(SlotRow {
         id: row.get(0)?,
-        seat: NewSeat {
+        slot: NewSlot {
             account: AccountId(row.get(1)?),
             lineage: row.get(3)?,
-            door: row.get(4)?,
+            transport: row.get(4)?,
             address: row.get(5)?,
             since: Timestamp(row.get(6)?),
         },
@@ -262,7 +262,7 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Seats that were given up and are not written yet.
+/// Slots that were given up and are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Left(std::sync::Mutex<Leaving>);
 
@@ -332,9 +332,9 @@ mod tests {
 
     #[test]
     fn an_ending_is_read_as_it_is_written() {
-        for ending in SeatEnding::ALL {
-            assert_eq!(SeatEnding::parse(ending.as_str()).unwrap(), ending);
+        for ending in SlotEnding::ALL {
+            assert_eq!(SlotEnding::parse(ending.as_str()).unwrap(), ending);
         }
-        assert!(SeatEnding::parse("").is_err());
+        assert!(SlotEnding::parse("").is_err());
     }
 }
