@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp, Turnover, Venue, Venues};
 use serde_json::{Map, Value};
 use trading::{
-    Account, ActTimes, ActingCandle, Changes, Command, CorporateAction, Currency, DecimalError, Desk, Entry,
+    Account, ActTimes, EffectiveCandle, Changes, Command, CorporateAction, Currency, DecimalError, Engine, Entry,
     Factors, Feed, Kind, Money, Percent, Quantity, Rate, Security, Settings, Tables, Terms, parse_price,
 };
 
@@ -21,10 +21,10 @@ fuzz_target!(|body: &[u8]| {
     let Some(terms) = Fields(&body).terms() else { return };
     let symbol = terms.symbol.clone();
     let (feed, tables) = (OneMorning { symbol }, tables());
-    let desk = Desk::new(&feed, tables);
+    let engine = Engine::new(&feed, tables);
     let (mut account, mut entries) = (Account::default(), Vec::new());
     let mut run = |account: &mut Account, command: &Command, at: i64| {
-        let outcome = desk.handle(account, command, Timestamp(at));
+        let outcome = engine.handle(account, command, Timestamp(at));
         entries.extend(outcome.entries);
         outcome.refusal.is_none()
     };
@@ -49,7 +49,7 @@ fuzz_target!(|body: &[u8]| {
     };
     let changes = Changes { quantity: terms.quantity, price: terms.price, ..Changes::default() };
     run(&mut account, &Command::Replace { id, changes: Box::new(changes) }, NOW + 20);
-    entries.extend(desk.advance(&mut account, Timestamp(NOW + 3 * 86_400)).entries);
+    entries.extend(engine.advance(&mut account, Timestamp(NOW + 3 * 86_400)).entries);
     let mut again = Account::default();
     for entry in &entries {
         let text = serde_json::to_string(entry).unwrap();
@@ -124,7 +124,7 @@ struct OneMorning {
 }
 
 impl OneMorning {
-    fn acting(&self) -> Vec<ActingCandle> {
+    fn effective(&self) -> Vec<EffectiveCandle> {
         let mut times = ActTimes::new(self.venue(self.symbol.market()));
         // Around ten in Hong Kong, and half past nine in New York.
         let starts = [NOW - 15, NOW - 15 + 11 * 3_600 + 1_800];
@@ -162,20 +162,20 @@ impl Feed for OneMorning {
         })
     }
 
-    fn candles(&self, _: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
-        out.extend(self.acting().iter().filter(|acting| acting.at > after && acting.at <= through));
+    fn candles(&self, _: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>) {
+        out.extend(self.effective().iter().filter(|effective| effective.at > after && effective.at <= through));
     }
 
     fn mark(&self, _: &Symbol, at: Timestamp) -> Option<Price> {
-        trading::mark_of(&self.acting(), at).or(Some(Price(305 * market::PRICE_UNIT)))
+        trading::mark_of(&self.effective(), at).or(Some(Price(305 * market::PRICE_UNIT)))
     }
 
     fn close_before(&self, _: &Symbol, _: Date) -> Option<Price> {
         None
     }
 
-    fn newest(&self, _: &Symbol, at: Timestamp) -> Option<ActingCandle> {
-        self.acting().into_iter().rev().find(|acting| acting.candle.time <= at)
+    fn newest(&self, _: &Symbol, at: Timestamp) -> Option<EffectiveCandle> {
+        self.effective().into_iter().rev().find(|effective| effective.candle.time <= at)
     }
 
     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> {

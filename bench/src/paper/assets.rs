@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use market::Timestamp;
 use serde_json::Value;
 use store::{AccountId, AddOutcome, Addition};
-use trading::{Command, Currency, Desk, Entry, Money, Tables};
+use trading::{Command, Currency, Engine, Entry, Money, Tables};
 
 use super::Size;
 use super::accounts::{House, moment};
@@ -58,7 +58,7 @@ pub(crate) fn prepare(work: &Path, size: Size) -> anyhow::Result<Past> {
 /// between two orders of a security.
 pub(crate) fn live(house: &House, id: AccountId, world: &World, every: usize) -> anyhow::Result<Past> {
     let (plan, tables) = (Plan::new(world, every)?, Tables::built_in()?);
-    let (desk, mut reader) = (Desk::new(world, &tables), house.reader()?);
+    let (engine, mut reader) = (Engine::new(world, &tables), house.reader()?);
     let first = moment(Timestamp(world.stamp(0)?.0 - 60));
     let cash = Command::Deposit { currency: Currency::USD, amount: Money::whole(1_000_000_000) };
     for command in std::iter::once(cash).chain(shares(world)) {
@@ -67,7 +67,7 @@ pub(crate) fn live(house: &House, id: AccountId, world: &World, every: usize) ->
     let mut life = Life::of(house.paper.described(id)?);
     let mut entries: Vec<Entry> = Vec::new();
     for step in &plan.steps {
-        entries.extend(life.step(&desk, world, &plan, *step)?.entries);
+        entries.extend(life.step(&engine, world, &plan, *step)?.entries);
     }
     write(house, id, &entries)?;
     let symbol = world.symbols.first().context("no symbol")?.to_string();

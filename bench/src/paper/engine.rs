@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use market::{Price, Timestamp};
 use trading::{
-    Account, Command, Currency, Desk, Event, FeePlan, Money, OrderId, Outcome, Quantity, Settings, Tables,
+    Account, Command, Currency, Engine, Event, FeePlan, Money, OrderId, Outcome, Quantity, Settings, Tables,
     Touch,
 };
 
@@ -93,7 +93,7 @@ pub(crate) struct Life {
 impl Life {
     /// An account with money enough for any plan, and what else it is given.
     pub(crate) fn begin(
-        desk: &Desk<'_>,
+        engine: &Engine<'_>,
         settings: &Settings,
         number: u64,
         given: impl IntoIterator<Item = Command>,
@@ -102,7 +102,7 @@ impl Life {
         let open = Command::Open { account: number, settings: settings.clone() };
         let cash = Command::Deposit { currency: Currency::USD, amount: Money::whole(1_000_000_000) };
         for command in [open, cash].into_iter().chain(given) {
-            let outcome = desk.handle(&mut life.account, &command, Timestamp(0));
+            let outcome = engine.handle(&mut life.account, &command, Timestamp(0));
             ensure!(outcome.refusal.is_none(), "{:?}", outcome.refusal);
         }
         Ok(life)
@@ -116,7 +116,7 @@ impl Life {
     /// Does one step of a plan. Returns what came of it.
     pub(crate) fn step(
         &mut self,
-        desk: &Desk<'_>,
+        engine: &Engine<'_>,
         world: &World,
         plan: &Plan,
         (minute, step): (usize, Step),
@@ -127,7 +127,7 @@ impl Life {
             Step::Submit(order) => plan.command(world, order).context("no such order")?,
             Step::Cancel(order) => {
                 // As a strategy would: an order that is done is let be.
-                before = desk.advance(&mut self.account, now);
+                before = engine.advance(&mut self.account, now);
                 let id = self.ids.get(order).copied().flatten().context("not submitted")?;
                 if !self.account.order(id).is_some_and(trading::Order::is_open) {
                     return Ok(before);
@@ -135,7 +135,7 @@ impl Life {
                 Command::Cancel { id }
             }
         };
-        let outcome = desk.handle(&mut self.account, &command, now);
+        let outcome = engine.handle(&mut self.account, &command, now);
         if let Some(refusal) = &outcome.refusal {
             bail!("{step:?} at {now}: {refusal:?}");
         }
@@ -172,14 +172,14 @@ fn live(
     settings: &Settings,
     journal: Journal,
 ) -> anyhow::Result<Life> {
-    let desk = Desk::new(world, tables);
-    let mut life = Life::begin(&desk, settings, 7, shares(world))?;
+    let engine = Engine::new(world, tables);
+    let mut life = Life::begin(&engine, settings, 7, shares(world))?;
     for step in &plan.steps {
-        let outcome = life.step(&desk, world, plan, *step)?;
+        let outcome = life.step(&engine, world, plan, *step)?;
         life.keep(world, &outcome, journal)?;
     }
     let end = Timestamp(world.stamp(world.minutes() - 1)?.0 + 60);
-    let outcome = desk.advance(&mut life.account, end);
+    let outcome = engine.advance(&mut life.account, end);
     life.keep(world, &outcome, journal)?;
     Ok(life)
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, ensure};
 use market::{Price, Timestamp};
 use store::AccountId;
-use trading::{Account, Command, Desk, OrderType, Quantity, Settings, Side, Tables, Terms};
+use trading::{Account, Command, Engine, OrderType, Quantity, Settings, Side, Tables, Terms};
 
 use super::Size;
 use super::accounts::{House, moment};
@@ -44,14 +44,14 @@ fn end_of(world: &World, minute: usize) -> anyhow::Result<Timestamp> {
 
 fn engine(world: &World, size: Size) -> anyhow::Result<()> {
     let tables = Tables::built_in()?;
-    let desk = Desk::new(world, &tables);
+    let engine = Engine::new(world, &tables);
     let submitted = Timestamp(world.stamp(ORDERS_AT)?.0 + 59);
     let mut accounts: Vec<Account> = Vec::new();
     for number in 0..size.accounts {
-        let mut account = Life::begin(&desk, &Settings::default(), 1 + number as u64, [])?.account;
+        let mut account = Life::begin(&engine, &Settings::default(), 1 + number as u64, [])?.account;
         for order in 0..size.orders_each {
             let outcome =
-                desk.handle(&mut account, &Command::submit(terms(world, number, order)?), submitted);
+                engine.handle(&mut account, &Command::submit(terms(world, number, order)?), submitted);
             ensure!(outcome.refusal.is_none(), "{:?}", outcome.refusal);
         }
         accounts.push(account);
@@ -60,7 +60,7 @@ fn engine(world: &World, size: Size) -> anyhow::Result<()> {
     for minute in ORDERS_AT..ORDERS_AT + size.minutes {
         let now = end_of(world, minute)?;
         let (time, made) = timed(|| {
-            accounts.iter_mut().map(|account| desk.advance(account, now).entries.len()).sum::<usize>()
+            accounts.iter_mut().map(|account| engine.advance(account, now).entries.len()).sum::<usize>()
         });
         times.push(time);
         entries += made;

@@ -11,7 +11,7 @@ use market::{
     Candle, Date, DayKind, Market, Price, Region, Session, Symbol, Timestamp, Turnover, Venue, Venues,
 };
 use trading::{
-    ActTimes, ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security,
+    ActTimes, CorporateAction, Currency, EffectiveCandle, Factors, Feed, Kind, Quantity, Rate, Security,
 };
 
 use crate::sample::Random;
@@ -24,7 +24,7 @@ pub(crate) struct World {
     venues: Venues,
     pub(crate) symbols: Vec<Symbol>,
     /// By symbol. All have the same minutes.
-    pub(crate) candles: Vec<Vec<ActingCandle>>,
+    pub(crate) candles: Vec<Vec<EffectiveCandle>>,
     /// By symbol: how many had acted when somebody last asked. The next question is mostly about a few minutes later.
     acted: Vec<AtomicUsize>,
     rate: Rate,
@@ -55,8 +55,8 @@ impl World {
 
     /// A candle by the place of its symbol and the number of its minute.
     pub(crate) fn candle(&self, symbol: usize, minute: usize) -> anyhow::Result<&Candle> {
-        let acting = self.candles.get(symbol).and_then(|candles| candles.get(minute));
-        Ok(&acting.context("no such minute")?.candle)
+        let effective = self.candles.get(symbol).and_then(|candles| candles.get(minute));
+        Ok(&effective.context("no such minute")?.candle)
     }
 
     pub(crate) fn stamp(&self, minute: usize) -> anyhow::Result<Timestamp> {
@@ -66,7 +66,7 @@ impl World {
     /// The number of the minute that has a stamp.
     pub(crate) fn minute_of(&self, stamp: Timestamp) -> usize {
         let first = self.candles.first().map(Vec::as_slice).unwrap_or_default();
-        first.partition_point(|acting| acting.candle.time < stamp)
+        first.partition_point(|effective| effective.candle.time < stamp)
     }
 
     /// The candles for an import.
@@ -75,7 +75,7 @@ impl World {
         out.write_all(b"symbol,time,open,high,low,close,volume\n")?;
         let mut line = String::new();
         for (symbol, candles) in self.symbols.iter().zip(&self.candles) {
-            for ActingCandle { candle, .. } in candles {
+            for EffectiveCandle { candle, .. } in candles {
                 line.clear();
                 write!(line, "{symbol},{}", candle.time.0)?;
                 for price in [candle.open, candle.high, candle.low, candle.close] {
@@ -104,8 +104,8 @@ impl World {
                 |candle| candle.volume,
             ];
             for column in columns {
-                for acting in candles {
-                    out.write_all(&column(&acting.candle).to_le_bytes())?;
+                for effective in candles {
+                    out.write_all(&column(&effective.candle).to_le_bytes())?;
                 }
             }
         }
@@ -113,14 +113,14 @@ impl World {
     }
 
     /// The candles of a symbol: those that have acted at an instant, and those that have not.
-    fn split(&self, symbol: &Symbol, at: Timestamp) -> Option<(&[ActingCandle], &[ActingCandle])> {
+    fn split(&self, symbol: &Symbol, at: Timestamp) -> Option<(&[EffectiveCandle], &[EffectiveCandle])> {
         let place = place(symbol)?;
         let (all, acted) = (self.candles.get(place)?, self.acted.get(place)?);
-        let has_acted = |acting: &ActingCandle| acting.at <= at;
+        let has_acted = |effective: &EffectiveCandle| effective.at <= at;
         let known = acted.load(Ordering::Relaxed);
         let is_past = known.checked_sub(1).is_none_or(|last| all.get(last).is_some_and(has_acted));
         let near = all.get(known..).unwrap_or_default().iter().take(NEAR);
-        let found = match near.take_while(|acting| has_acted(acting)).count() {
+        let found = match near.take_while(|effective| has_acted(effective)).count() {
             count if is_past && count < NEAR => known + count,
             _ => all.partition_point(has_acted),
         };
@@ -195,9 +195,9 @@ impl Feed for World {
         Some(Security { kind: Kind::Equity, lot, currency: Currency::USD, is_delisted: false })
     }
 
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>) {
         let Some((_, rest)) = self.split(symbol, after) else { return };
-        let count = rest.iter().take_while(|acting| acting.at <= through).count();
+        let count = rest.iter().take_while(|effective| effective.at <= through).count();
         out.extend_from_slice(rest.get(..count).unwrap_or_default());
     }
 
@@ -206,25 +206,28 @@ impl Feed for World {
         symbol: &Symbol,
         after: Timestamp,
         through: Timestamp,
-        see: &mut dyn FnMut(&ActingCandle),
+        see: &mut dyn FnMut(&EffectiveCandle),
     ) {
         let Some((_, rest)) = self.split(symbol, after) else { return };
-        rest.iter().take_while(|acting| acting.at <= through).for_each(see);
+        rest.iter().take_while(|effective| effective.at <= through).for_each(see);
     }
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
         let (acted, rest) = self.split(symbol, at)?;
-        let running = rest.first().filter(|acting| acting.candle.time <= at).map(|acting| acting.candle.open);
-        running.or_else(|| acted.last().map(|acting| acting.candle.close))
+        let running = rest
+            .first()
+            .filter(|effective| effective.candle.time <= at)
+            .map(|effective| effective.candle.open);
+        running.or_else(|| acted.last().map(|effective| effective.candle.close))
     }
 
     fn close_before(&self, _: &Symbol, _: Date) -> Option<Price> {
         None
     }
 
-    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle> {
         let (acted, rest) = self.split(symbol, at)?;
-        rest.first().filter(|acting| acting.candle.time <= at).or_else(|| acted.last()).copied()
+        rest.first().filter(|effective| effective.candle.time <= at).or_else(|| acted.last()).copied()
     }
 
     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> {

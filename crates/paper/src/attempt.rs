@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use market::Timestamp;
 use store::{AccountId, AddOutcome, Reader};
 use trading::{
-    AcceptedOrder, Account, Desk, Event, Order, OrderId, Outcome, Push, Refusal, Terms, has_same_terms,
+    AcceptedOrder, Account, Engine, Event, Order, OrderId, Outcome, Push, Refusal, Terms, has_same_terms,
     next_wake,
 };
 
@@ -107,7 +107,7 @@ impl Paper {
         id: AccountId,
         (reader, clock): (&mut Reader, &dyn Clock),
         asked: &RequestOptions<'_>,
-        work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
+        work: impl Fn(&Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
         let place = self.place(id);
         let mut kept = place.lock();
@@ -127,14 +127,14 @@ impl Paper {
         }
         let feed = self.feed_at(reader, moment, kept.version)?;
         feed.notice(&book.account);
-        let desk = Desk::new(&feed, self.tables());
+        let engine = Engine::new(&feed, self.tables());
         // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
-        let portion = self.portion.advance(&desk, &mut book.account, now);
+        let portion = self.portion.advance(&engine, &mut book.account, now);
         let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
         let (mut outcome, made) = match behind {
             Some(behind) => (Outcome::default(), Work::Behind(behind)),
             None => {
-                let (outcome, made) = work(&desk, &mut book.account, now)?;
+                let (outcome, made) = work(&engine, &mut book.account, now)?;
                 (outcome, Work::Done(made))
             }
         };

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{AccountId, Reader};
 use trading::{
-    Account, CostMethod, Currency, Desk, Entry, Fraction, HkdAmount, Money, Position, Rate, Refusal, Scene,
+    Account, CostMethod, Currency, Engine, Entry, Fraction, HkdAmount, MarketView, Money, Position, Rate,
+    Refusal,
 };
 
 use crate::PaperError;
@@ -69,10 +70,10 @@ impl Paper {
             account = Account::fold_until(&self.journal(id)?, now);
         }
         let feed = self.feed(reader, moment)?;
-        let desk = Desk::new(&feed, self.tables());
+        let engine = Engine::new(&feed, self.tables());
         if !is_past {
-            unwritten = ensure_open(&desk, &mut account, id, now)?.entries;
-            unwritten.extend(desk.advance(&mut account, now).entries);
+            unwritten = ensure_open(&engine, &mut account, id, now)?.entries;
+            unwritten.extend(engine.advance(&mut account, now).entries);
         }
         let Some(began) = account.began() else { return Ok(Equity::none()) };
         let equity = self.points(id, (&feed, moment), (&account, began, days), &unwritten)?;
@@ -147,10 +148,10 @@ impl Paper {
                 continue;
             }
             let at = of.over_at(*date).min(now);
-            let scene = Scene::new(feed, self.tables(), at);
+            let view = MarketView::new(feed, self.tables(), at);
             let worth = match held(*date).filter(|_| is_over) {
-                Some(held) => at_close(held, &scene, feed, *date, range),
-                None => at_mark(account, &scene),
+                Some(held) => at_close(held, &view, feed, *date, range),
+                None => at_mark(account, &view),
             };
             match worth {
                 Ok((cash, market_value)) => {
@@ -187,31 +188,31 @@ impl EquityPoint {
 /// what is paid then is in the cash: the close is brought to the new shares, without what was paid for each.
 fn at_close(
     held: &Holdings,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     feed: &StoreFeed<'_>,
     date: Date,
     range: (Date, Date),
 ) -> Result<(HkdAmount, HkdAmount), Refusal> {
     let next = date.tomorrow().unwrap_or(date);
     let price = |symbol: &Symbol| {
-        let close = feed.close_in(symbol, next, range).or_else(|| scene.mark(symbol))?;
+        let close = feed.close_in(symbol, next, range).or_else(|| view.mark(symbol))?;
         let of_symbol =
             held.changes.iter().filter(|change| change.ex_date > date && change.symbol == *symbol);
         let units = of_symbol.fold(Fraction::whole(close.0.into()), |units, change| change.applied(units));
         i64::try_from(units.round()).ok().map(Price)
     };
     let positions = held.positions.iter().map(|(symbol, position)| (symbol, position));
-    valued(scene, (held.cash.iter().copied(), positions, held.cost), price)
+    valued(view, (held.cash.iter().copied(), positions, held.cost), price)
 }
 
 /// The same at the prices of an instant.
-fn at_mark(account: &Account, scene: &Scene<'_>) -> Result<(HkdAmount, HkdAmount), Refusal> {
+fn at_mark(account: &Account, view: &MarketView<'_>) -> Result<(HkdAmount, HkdAmount), Refusal> {
     let held = (account.currencies(), account.positions(), account.settings().cost);
-    valued(scene, held, |symbol| scene.mark(symbol))
+    valued(view, held, |symbol| view.mark(symbol))
 }
 
 fn valued<'p>(
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     (currencies, positions, cost): (
         impl Iterator<Item = (Currency, Money)>,
         impl Iterator<Item = (&'p Symbol, &'p Position)>,
@@ -221,12 +222,12 @@ fn valued<'p>(
 ) -> Result<(HkdAmount, HkdAmount), Refusal> {
     let mut cash = HkdAmount::ZERO;
     for (currency, amount) in currencies.filter(|(_, amount)| !amount.is_zero()) {
-        cash = cash.plus(scene.rate(currency)?.convert(amount));
+        cash = cash.plus(view.rate(currency)?.convert(amount));
     }
     let mut market_value = HkdAmount::ZERO;
     for (symbol, position) in positions {
         let value = position.value(price(symbol), cost);
-        market_value = market_value.plus(scene.rate(position.currency)?.convert(value));
+        market_value = market_value.plus(view.rate(position.currency)?.convert(value));
     }
     Ok((cash, market_value))
 }

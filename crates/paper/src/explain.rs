@@ -8,9 +8,9 @@ use trading::{Entry, GridId, Order, OrderId};
 use crate::PaperError;
 use crate::book::parsed;
 use crate::explained::Ending;
-use crate::grid_story::{GridStory, grid_steps};
+use crate::explanation::{OrderExplanation, explanation_of};
+use crate::grid_explanation::{GridExplanation, grid_steps};
 use crate::service::{Clock, Paper};
-use crate::story::{Story, story_of};
 
 /// Entries that one request reads at most.
 const ENTRIES_MAX: u64 = 100_000;
@@ -40,20 +40,20 @@ impl Life {
 impl Paper {
     /// What happened to an order, if there is one of that number. Of an order that was open during more than 100,000 entries of its
     /// account's journal it has the changes of its status alone, and not each move of the price that it trailed.
-    pub fn order_story(
+    pub fn order_explanation(
         &self,
         id: AccountId,
         order: OrderId,
         (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Option<Story>, PaperError> {
+    ) -> Result<Option<OrderExplanation>, PaperError> {
         // To ask does not begin an account.
         if self.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
         let found = self.read(id, (reader, clock), |reading| {
             let known = reading.account.order(order)?;
-            let ending = Ending::of(reading.account, &reading.scene, order);
-            Some((Life::of(known, reading.scene.at), reading.account.participations().to_vec(), ending))
+            let ending = Ending::of(reading.account, &reading.view, order);
+            Some((Life::of(known, reading.view.at), reading.account.participations().to_vec(), ending))
         })?;
         let Some((life, participations, ending)) = found else { return Ok(None) };
         let names = [order.to_string()];
@@ -71,22 +71,22 @@ impl Paper {
             let before = participations.iter().rev().find(|(number, _)| *number < entry.number);
             before.and_then(|(_, share)| *share)
         };
-        Ok(story_of(&entries, order, share).map(|story| ending.of_story(story)))
+        Ok(explanation_of(&entries, order, share).map(|explanation| ending.of_explanation(explanation)))
     }
 
     /// The newest of what happened to a grid, if there is one of that number.
-    pub fn grid_story(
+    pub fn grid_explanation(
         &self,
         id: AccountId,
         grid: GridId,
         (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Option<GridStory>, PaperError> {
+    ) -> Result<Option<GridExplanation>, PaperError> {
         if self.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
         let found = self.read(id, (reader, clock), |reading| {
             let known = reading.account.grid(grid)?;
-            let last = if known.is_open() { reading.scene.at } else { known.updated_at };
+            let last = if known.is_open() { reading.view.at } else { known.updated_at };
             Some(((known.created_at, last), known.symbol.clone()))
         })?;
         let Some((range, symbol)) = found else { return Ok(None) };
@@ -96,7 +96,7 @@ impl Paper {
         self.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
         let mut steps = grid_steps(&entries, grid, symbol.market());
         steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
-        Ok(Some(GridStory { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
+        Ok(Some(GridExplanation { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
     }
 
     /// The last entry before a range of instants, and the last one in it.

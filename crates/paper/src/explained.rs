@@ -1,15 +1,15 @@
 //! What the stored candles mean for an order, added to its story.
 
-use trading::{Account, OrderId, Scene};
+use trading::{Account, MarketView, OrderId};
 
+use crate::explanation::{OrderExplanation, Step, explanation, local};
 use crate::look::Seen;
 use crate::outlook::{after_expiry, outlook};
-use crate::story::{Step, Story, local, story};
 
 /// The story of an order as of the instant at which its account was read.
-pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<Story> {
-    let (account, scene) = (seen.reading.account, &seen.reading.scene);
-    story(seen.entries, id).map(|story| Ending::of(account, scene, id).of_story(story))
+pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<OrderExplanation> {
+    let (account, view) = (seen.reading.account, &seen.reading.view);
+    explanation(seen.entries, id).map(|explanation| Ending::of(account, view, id).of_explanation(explanation))
 }
 
 /// How the story of an order ends for want of candles.
@@ -22,12 +22,12 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    pub(crate) fn of(account: &Account, scene: &Scene<'_>, id: OrderId) -> Ending {
+    pub(crate) fn of(account: &Account, view: &MarketView<'_>, id: OrderId) -> Ending {
         let Some(order) = account.order(id) else { return Ending::default() };
-        let because = outlook(account, scene, order);
+        let because = outlook(account, view, order);
         let waiting = (!because.is_empty()).then(|| Step {
-            at: scene.at.0.to_string(),
-            local: local(scene.feed.venue(order.market()).zone(), scene.at),
+            at: view.at.0.to_string(),
+            local: local(view.feed.venue(order.market()).zone(), view.at),
             event: "waiting",
             words: "not filled so far".to_owned(),
             because,
@@ -35,14 +35,14 @@ impl Ending {
             fill: None,
             reason: None,
         });
-        Ending { expired: after_expiry(account, scene, order), waiting }
+        Ending { expired: after_expiry(account, view, order), waiting }
     }
 
-    pub(crate) fn of_story(self, mut story: Story) -> Story {
-        if let Some(step) = story.steps.last_mut() {
+    pub(crate) fn of_explanation(self, mut explanation: OrderExplanation) -> OrderExplanation {
+        if let Some(step) = explanation.steps.last_mut() {
             step.because.extend(self.expired);
         }
-        story.steps.extend(self.waiting);
-        story
+        explanation.steps.extend(self.waiting);
+        explanation
     }
 }

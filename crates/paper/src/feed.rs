@@ -11,7 +11,7 @@ use history::{AsOf, History, HistoryError};
 use market::{Date, Market, Price, SecurityKind, Symbol, Timestamp, Venue};
 use store::{Reader, StoreError};
 use trading::{
-    Account, ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security,
+    Account, CorporateAction, Currency, EffectiveCandle, Factors, Feed, Kind, Quantity, Rate, Security,
     drop_overtaken,
 };
 
@@ -125,15 +125,15 @@ impl<'a> StoreFeed<'a> {
         &self,
         symbol: &Symbol,
         at: Timestamp,
-        find: impl Fn(&[ActingCandle], Timestamp) -> Option<T>,
-        of_before: impl Fn(&ActingCandle) -> T,
+        find: impl Fn(&[EffectiveCandle], Timestamp) -> Option<T>,
+        of_before: impl Fn(&EffectiveCandle) -> T,
     ) -> Option<T> {
         let late = self.late(symbol);
         let mut before = None;
         for index in Minutes::indexes(at, at).rev() {
             let part = self.part(symbol, index)?;
             let found = match &late {
-                None => find(&part.acting, at),
+                None => find(&part.effective, at),
                 Some(late) => find(&part.delayed(late), at),
             };
             if found.is_some() {
@@ -159,17 +159,17 @@ impl<'a> StoreFeed<'a> {
         symbol: &Symbol,
         late: &Late,
         (after, through): (Timestamp, Timestamp),
-    ) -> Vec<ActingCandle> {
+    ) -> Vec<EffectiveCandle> {
         let oldest = late.oldest(after, through).map_or(after, |oldest| oldest.min(after));
-        let mut acting = Vec::new();
+        let mut effective = Vec::new();
         for index in Minutes::indexes(oldest, through) {
             let Some(part) = self.part(symbol, index) else { return Vec::new() };
-            acting.extend(part.delayed(late));
+            effective.extend(part.delayed(late));
         }
-        acting.sort_by_key(|acting| (acting.at, acting.candle.time));
-        drop_overtaken(&mut acting);
-        acting.retain(|acting| acting.at > after && acting.at <= through);
-        acting
+        effective.sort_by_key(|effective| (effective.at, effective.candle.time));
+        drop_overtaken(&mut effective);
+        effective.retain(|effective| effective.at > after && effective.at <= through);
+        effective
     }
 }
 
@@ -205,7 +205,7 @@ impl Feed for StoreFeed<'_> {
         })
     }
 
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>) {
         if let Some(late) = self.late(symbol) {
             out.extend(self.candles_with_late(symbol, &late, (after, through)));
             return;
@@ -221,7 +221,7 @@ impl Feed for StoreFeed<'_> {
         symbol: &Symbol,
         after: Timestamp,
         through: Timestamp,
-        see: &mut dyn FnMut(&ActingCandle),
+        see: &mut dyn FnMut(&EffectiveCandle),
     ) {
         if let Some(late) = self.late(symbol) {
             self.candles_with_late(symbol, &late, (after, through)).iter().for_each(see);
@@ -237,9 +237,9 @@ impl Feed for StoreFeed<'_> {
         self.found_back(symbol, at, mark_in, |before| before.candle.close)
     }
 
-    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
-        let newest = |by_stamp: &[ActingCandle], at: Timestamp| {
-            by_stamp.iter().rev().find(|acting| acting.at <= at || acting.is_running(at)).copied()
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle> {
+        let newest = |by_stamp: &[EffectiveCandle], at: Timestamp| {
+            by_stamp.iter().rev().find(|effective| effective.at <= at || effective.is_running(at)).copied()
         };
         self.found_back(symbol, at, newest, |before| *before)
     }
@@ -275,12 +275,12 @@ impl Feed for StoreFeed<'_> {
 }
 
 /// The rule of [`trading::mark_of`], found from the end: the newest candle that tells a price does.
-fn mark_in(by_stamp: &[ActingCandle], at: Timestamp) -> Option<Price> {
-    let stamped = by_stamp.partition_point(|acting| acting.candle.time <= at);
+fn mark_in(by_stamp: &[EffectiveCandle], at: Timestamp) -> Option<Price> {
+    let stamped = by_stamp.partition_point(|effective| effective.candle.time <= at);
     let told = by_stamp.get(..stamped)?.iter().rev();
-    let mut prices = told.filter_map(|acting| match acting.at <= at {
-        true => Some(acting.candle.close),
-        false => acting.is_running(at).then_some(acting.candle.open),
+    let mut prices = told.filter_map(|effective| match effective.at <= at {
+        true => Some(effective.candle.close),
+        false => effective.is_running(at).then_some(effective.candle.open),
     });
     prices.next()
 }
@@ -300,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    fn acting(time: i64, open: i64, close: i64, at: i64, kind: CandleKind) -> ActingCandle {
+    fn effective(time: i64, open: i64, close: i64, at: i64, kind: CandleKind) -> EffectiveCandle {
         let price = |units| Price(units * market::PRICE_UNIT);
         let candle = Candle {
             time: Timestamp(time),
@@ -312,17 +312,17 @@ mod tests {
             turnover: Turnover::default(),
             session: Session::Intraday,
         };
-        ActingCandle { candle, at: Timestamp(at), day: "2026-03-18".parse().unwrap(), kind }
+        EffectiveCandle { candle, at: Timestamp(at), day: "2026-03-18".parse().unwrap(), kind }
     }
 
     #[test]
     fn a_mark_found_from_the_end_is_that_of_the_rule() {
         let candles = [
-            acting(0, 1, 2, 60, CandleKind::Minute),
-            acting(60, 3, 4, 500, CandleKind::Minute),
-            acting(120, 5, 6, 180, CandleKind::Minute),
-            acting(180, 7, 8, 780, CandleKind::Tail),
-            acting(840, 9, 10, 860, CandleKind::Day),
+            effective(0, 1, 2, 60, CandleKind::Minute),
+            effective(60, 3, 4, 500, CandleKind::Minute),
+            effective(120, 5, 6, 180, CandleKind::Minute),
+            effective(180, 7, 8, 780, CandleKind::Tail),
+            effective(840, 9, 10, 860, CandleKind::Day),
         ];
         for at in (-10..900).step_by(5).map(Timestamp) {
             assert_eq!(mark_in(&candles, at), trading::mark_of(&candles, at), "at {}", at.0);

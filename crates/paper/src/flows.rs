@@ -31,7 +31,7 @@ impl Paper {
         query: &FlowQuery,
         at: (&mut Reader, impl Clock),
     ) -> Result<Vec<CashFlow>, PaperError> {
-        let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.scene.at))?;
+        let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.view.at))?;
         let began = began.unwrap_or(now);
         let through = query.through.min(now);
         let mut flows = Vec::new();

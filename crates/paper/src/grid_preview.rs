@@ -5,7 +5,7 @@ use market::{Price, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
-    Account, Command, Entry, Event, Grid, Money, Quantity, Scene, SubmitGrid, VERSION, balance, decide,
+    Account, Command, Entry, Event, Grid, MarketView, Money, Quantity, SubmitGrid, VERSION, balance, decide,
     exact_price,
 };
 
@@ -53,7 +53,7 @@ pub struct GridSide {
     pub amount: String,
 }
 
-pub(crate) fn preview_grid(account: &Account, scene: &Scene<'_>, asked: &SubmitGrid) -> GridPreview {
+pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, asked: &SubmitGrid) -> GridPreview {
     let held = account.position(&asked.symbol).map_or(Quantity::ZERO, |position| position.quantity);
     let refused = GridPreview {
         verdict: Verdict::Refused,
@@ -67,32 +67,32 @@ pub(crate) fn preview_grid(account: &Account, scene: &Scene<'_>, asked: &SubmitG
         sales: None,
         purchases: None,
     };
-    let events = match decide(account, &Command::SubmitGrid(Box::new(asked.clone())), scene) {
+    let events = match decide(account, &Command::SubmitGrid(Box::new(asked.clone())), view) {
         Ok(events) => events,
         Err(refusal) => return GridPreview { reason: Some(Reason::of(&refusal)), ..refused },
     };
-    let Some(grid) = begun(account, scene, events) else { return refused };
+    let Some(grid) = begun(account, view, events) else { return refused };
     let currency = grid.facts.currency;
     let second = |at: Timestamp| at.0.to_string();
     let text = |price: Price| exact_price(price, grid.facts.decimals).to_string();
     GridPreview {
         verdict: Verdict::Accepted,
         currency: Some(currency.to_string()),
-        last_done: scene.mark(&asked.symbol).map(text),
-        available_cash: Some(balance(account, scene, currency, None).available().text().to_string()),
+        last_done: view.mark(&asked.symbol).map(text),
+        available_cash: Some(balance(account, view, currency, None).available().text().to_string()),
         ends_at: grid.ends_at.map(second),
-        sales: Some(GridSide::of(&grid, scene, held, Way::Up)),
-        purchases: Some(GridSide::of(&grid, scene, held, Way::Down)),
+        sales: Some(GridSide::of(&grid, view, held, Way::Up)),
+        purchases: Some(GridSide::of(&grid, view, held, Way::Down)),
         ..refused
     }
 }
 
 /// The grid that events make.
-fn begun(account: &Account, scene: &Scene<'_>, events: Vec<Event>) -> Option<Grid> {
+fn begun(account: &Account, view: &MarketView<'_>, events: Vec<Event>) -> Option<Grid> {
     let mut after = account.clone();
     for event in events {
         let number = after.entries() + 1;
-        after.apply(&Entry { version: VERSION, number, at: Some(scene.at), event });
+        after.apply(&Entry { version: VERSION, number, at: Some(view.at), event });
     }
     after.grids().iter().next_back().cloned()
 }
@@ -104,12 +104,12 @@ enum Way {
 }
 
 impl GridSide {
-    fn of(grid: &Grid, scene: &Scene<'_>, held: Quantity, way: Way) -> GridSide {
+    fn of(grid: &Grid, view: &MarketView<'_>, held: Quantity, way: Way) -> GridSide {
         let mut grid = grid.clone();
         let mut side = Tally { position: held, ..Tally::default() };
         let mut levels = Vec::new();
         while side.levels < LEVELS_MAX {
-            let next = grid.levels(scene);
+            let next = grid.levels(view);
             let level = match way {
                 Way::Up => next.up,
                 Way::Down => next.down,

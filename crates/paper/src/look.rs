@@ -3,7 +3,7 @@
 //! A command line that only asks must not move an account: the next one may have another clock.
 
 use store::{AccountId, Reader};
-use trading::{Account, Desk, Entry, Submit, SubmitGrid};
+use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 
 use crate::PaperError;
 use crate::book;
@@ -32,16 +32,16 @@ impl Paper {
         let moment = clock.moment().not_before(account.horizon());
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
-        let desk = Desk::new(&feed, self.tables());
+        let engine = Engine::new(&feed, self.tables());
         if account.horizon().is_some_and(|horizon| horizon > now) {
             let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
             entries.truncate(kept);
             account = Account::fold_until(&entries, now);
         } else {
-            entries.extend(ensure_open(&desk, &mut account, id, now)?.entries);
-            entries.extend(desk.advance(&mut account, now).entries);
+            entries.extend(ensure_open(&engine, &mut account, id, now)?.entries);
+            entries.extend(engine.advance(&mut account, now).entries);
         }
-        let reading = Reading { account: &account, scene: desk.scene(now) };
+        let reading = Reading { account: &account, view: engine.view(now) };
         let seen = look(&Seen { reading, entries: &entries });
         Ok(feed.checked(seen)?)
     }
@@ -57,11 +57,11 @@ impl Paper {
         let moment = clock.moment().not_before(account.horizon());
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
-        let desk = Desk::new(&feed, self.tables());
-        ensure_open(&desk, &mut account, id, now)?;
+        let engine = Engine::new(&feed, self.tables());
+        ensure_open(&engine, &mut account, id, now)?;
         // One that is ahead of the clock stays there, and refuses every order.
-        desk.advance(&mut account, now);
-        let preview = preview(&account, &desk.scene(now), request);
+        engine.advance(&mut account, now);
+        let preview = preview(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
     }
 
@@ -76,11 +76,11 @@ impl Paper {
         let moment = clock.moment().not_before(account.horizon());
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
-        let desk = Desk::new(&feed, self.tables());
-        ensure_open(&desk, &mut account, id, now)?;
+        let engine = Engine::new(&feed, self.tables());
+        ensure_open(&engine, &mut account, id, now)?;
         // One that is ahead of the clock stays there, and refuses every grid.
-        desk.advance(&mut account, now);
-        let preview = preview_grid(&account, &desk.scene(now), asked);
+        engine.advance(&mut account, now);
+        let preview = preview_grid(&account, &engine.view(now), asked);
         Ok(feed.checked(preview)?)
     }
 

@@ -9,7 +9,7 @@ use history::{AsOf, History, HistoryError};
 use market::{Session, Symbol, Timestamp};
 use quick_cache::sync::Cache;
 use store::{Reader, View};
-use trading::{ActTimes, ActingCandle, CandleKind};
+use trading::{ActTimes, CandleKind, EffectiveCandle};
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 
@@ -35,13 +35,13 @@ pub(crate) struct Part {
     /// The version of the store that it is of.
     version: i64,
     /// By stamp, and so by the instant at which they act: no minute of a lane follows a tail before it has acted.
-    pub(crate) acting: Vec<ActingCandle>,
+    pub(crate) effective: Vec<EffectiveCandle>,
     /// The daily candle of its date and the stamp that it is stored with, also if the date has minutes.
-    day: Option<(Timestamp, ActingCandle)>,
+    day: Option<(Timestamp, EffectiveCandle)>,
     /// Whether it has a minute of regular hours.
     has_regular: bool,
     /// The newest candle before this part, for a mark when nothing in it has acted yet.
-    pub(crate) before: Option<ActingCandle>,
+    pub(crate) before: Option<EffectiveCandle>,
 }
 
 /// Candles of the latest version of the store, as far as they were asked for.
@@ -164,55 +164,61 @@ impl Part {
         let day = day_of(history, &snapshot, symbol, start)?;
         drop(snapshot);
         let mut times = ActTimes::new(history.venue(symbol));
-        let mut acting: Vec<ActingCandle> =
+        let mut effective: Vec<EffectiveCandle> =
             candles.iter().filter_map(|candle| times.of(candle, None)).collect();
         let has_regular = candles.iter().any(|candle| candle.session == Session::Intraday);
         if let Some((_, day)) = day.filter(|_| !has_regular) {
-            insert_day(&mut acting, day);
+            insert_day(&mut effective, day);
         }
-        Ok(Part { version, acting, day, has_regular, before })
+        Ok(Part { version, effective, day, has_regular, before })
     }
 
     fn stamps(&self) -> Stamps {
         let (has_regular, has_day) = (self.has_regular, self.day.is_some());
         let mut stamps = Stamps { has_regular, has_day, ..Stamps::default() };
-        let minutes = self.acting.iter().filter(|acting| !acting.is_day());
-        minutes.for_each(|acting| stamps.put(acting.candle.time));
+        let minutes = self.effective.iter().filter(|effective| !effective.is_day());
+        minutes.for_each(|effective| stamps.put(effective.candle.time));
         stamps
     }
 
     /// The candles by stamp, each with the instant at which it acts where some came late. Once a daily candle has acted, minutes of
     /// its regular hours that came after it do nothing.
-    pub(crate) fn delayed(&self, late: &Late) -> Vec<ActingCandle> {
+    pub(crate) fn delayed(&self, late: &Late) -> Vec<EffectiveCandle> {
         let arrived = self.day.and_then(|(stamp, day)| Some((day, late.arrived(Session::Intraday, stamp)?)));
-        let is_kept = |acting: &&ActingCandle| {
-            let is_regular = acting.candle.session == Session::Intraday;
-            !(is_regular && arrived.is_some_and(|(day, _)| day.day == acting.day))
+        let is_kept = |effective: &&EffectiveCandle| {
+            let is_regular = effective.candle.session == Session::Intraday;
+            !(is_regular && arrived.is_some_and(|(day, _)| day.day == effective.day))
         };
-        let delay = |acting: &ActingCandle| match late.arrived(acting.candle.session, acting.candle.time) {
-            Some(arrived) if !acting.is_day() => ActingCandle { at: acting.at.max(arrived), ..*acting },
-            _ => *acting,
+        let delay = |effective: &EffectiveCandle| match late
+            .arrived(effective.candle.session, effective.candle.time)
+        {
+            Some(arrived) if !effective.is_day() => {
+                EffectiveCandle { at: effective.at.max(arrived), ..*effective }
+            }
+            _ => *effective,
         };
-        let mut delayed: Vec<ActingCandle> = self.acting.iter().filter(is_kept).map(delay).collect();
+        let mut delayed: Vec<EffectiveCandle> = self.effective.iter().filter(is_kept).map(delay).collect();
         if let Some((day, arrived)) = arrived {
-            insert_day(&mut delayed, ActingCandle { at: day.at.max(arrived), ..day });
+            insert_day(&mut delayed, EffectiveCandle { at: day.at.max(arrived), ..day });
         }
         delayed
     }
 
     /// Those that act after one instant and up to another.
-    pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[ActingCandle] {
-        let first = self.acting.partition_point(|acting| acting.at <= after);
-        let last = self.acting.partition_point(|acting| acting.at <= through);
-        self.acting.get(first..last).unwrap_or_default()
+    pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[EffectiveCandle] {
+        let first = self.effective.partition_point(|effective| effective.at <= after);
+        let last = self.effective.partition_point(|effective| effective.at <= through);
+        self.effective.get(first..last).unwrap_or_default()
     }
 
     /// Candles that an older state of the part did not have and that should have acted before an instant.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
-        let should_have = self.acting.iter().filter(|acting| acting.at < at);
-        let new = should_have.filter(|acting| !acting.is_day() && !older.has(acting.candle.time));
-        let mut new: Vec<_> = new.map(|acting| (acting.candle.session, acting.candle.time)).collect();
-        let is_new = |day: &(Timestamp, ActingCandle)| !self.has_regular && !older.has_day && day.1.at < at;
+        let should_have = self.effective.iter().filter(|effective| effective.at < at);
+        let new = should_have.filter(|effective| !effective.is_day() && !older.has(effective.candle.time));
+        let mut new: Vec<_> =
+            new.map(|effective| (effective.candle.session, effective.candle.time)).collect();
+        let is_new =
+            |day: &(Timestamp, EffectiveCandle)| !self.has_regular && !older.has_day && day.1.at < at;
         if let Some((stamp, _)) = self.day.filter(is_new) {
             new.push((Session::Intraday, stamp));
         }
@@ -228,8 +234,8 @@ impl Part {
 }
 
 /// Puts a daily candle where its stamp belongs. There its act belongs, too: the regular hours of its date have no other candle.
-fn insert_day(by_stamp: &mut Vec<ActingCandle>, day: ActingCandle) {
-    let index = by_stamp.partition_point(|acting| acting.candle.time < day.candle.time);
+fn insert_day(by_stamp: &mut Vec<EffectiveCandle>, day: EffectiveCandle) {
+    let index = by_stamp.partition_point(|effective| effective.candle.time < day.candle.time);
     by_stamp.insert(index, day);
 }
 
@@ -239,7 +245,7 @@ fn day_of(
     view: &View,
     symbol: &Symbol,
     start: Timestamp,
-) -> Result<Option<(Timestamp, ActingCandle)>, HistoryError> {
+) -> Result<Option<(Timestamp, EffectiveCandle)>, HistoryError> {
     // Options are filled from minutes alone.
     if symbol.is_us_option() {
         return Ok(None);
@@ -258,14 +264,14 @@ fn newest_before(
     view: &View,
     symbol: &Symbol,
     start: Timestamp,
-) -> Result<Option<ActingCandle>, HistoryError> {
+) -> Result<Option<EffectiveCandle>, HistoryError> {
     let venue = history.venue(symbol);
     let minute = history.last_minute(view, symbol, Timestamp(start.0.saturating_sub(1)))?;
     let minute = minute.map(|candle| {
         // One that another calendar let in.
         let day = venue.zone().date(candle.time);
         let at = Timestamp(candle.time.0.saturating_add(60));
-        let plain = ActingCandle { candle, at, day, kind: CandleKind::Minute };
+        let plain = EffectiveCandle { candle, at, day, kind: CandleKind::Minute };
         ActTimes::new(venue).of(candle, None).unwrap_or(plain)
     });
     if symbol.is_us_option() {
@@ -301,7 +307,7 @@ mod tests {
         assert_eq!(had, [0, 63, 64, 1_439]);
         let key = (symbol.clone(), 20_000);
         assert!(minutes.stamps_of(&key).is_none());
-        let part = Part { version: 1, acting: Vec::new(), day: None, has_regular: false, before: None };
+        let part = Part { version: 1, effective: Vec::new(), day: None, has_regular: false, before: None };
         minutes.remember((&symbol, 20_000), &part, now);
         // An empty part is known, too: whatever it has later has come.
         assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));

@@ -2,7 +2,7 @@
 
 use market::Timestamp;
 use store::AccountId;
-use trading::{Account, Command, Currency, Desk, Money, Outcome, Settings, start_cash};
+use trading::{Account, Command, Currency, Engine, Money, Outcome, Settings, start_cash};
 
 use crate::PaperError;
 
@@ -23,7 +23,7 @@ impl Default for Opening {
 
 /// Opens an account that has no entries.
 pub(crate) fn open(
-    desk: &Desk<'_>,
+    engine: &Engine<'_>,
     account: &mut Account,
     id: AccountId,
     opening: &Opening,
@@ -36,7 +36,7 @@ pub(crate) fn open(
     let credit = (!credit.is_zero()).then_some(Command::SetCredit(*credit));
     let mut outcome = Outcome::default();
     for command in std::iter::once(open).chain(deposits).chain(credit) {
-        let handled = desk.handle(account, &command, now);
+        let handled = engine.handle(account, &command, now);
         if let Some(refusal) = handled.refusal {
             return Err(refusal.into());
         }
@@ -47,7 +47,7 @@ pub(crate) fn open(
 
 /// An account that nobody has prepared begins with what every account has.
 pub(crate) fn ensure_open(
-    desk: &Desk<'_>,
+    engine: &Engine<'_>,
     account: &mut Account,
     id: AccountId,
     now: Timestamp,
@@ -55,6 +55,6 @@ pub(crate) fn ensure_open(
     if account.entries() > 0 {
         Ok(Outcome::default())
     } else {
-        open(desk, account, id, &Opening::default(), now)
+        open(engine, account, id, &Opening::default(), now)
     }
 }

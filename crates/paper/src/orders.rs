@@ -2,7 +2,7 @@
 
 use market::Timestamp;
 use store::AccountId;
-use trading::{Account, Command, Desk, Event, GridId, OrderId, Outcome, Refusal};
+use trading::{Account, Command, Engine, Event, GridId, OrderId, Outcome, Refusal};
 
 use crate::PaperError;
 use crate::opening::ensure_open;
@@ -54,7 +54,7 @@ pub(crate) struct Made {
 /// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
 /// that has not begun, or was not even opened, is left as it was.
 pub(crate) fn carry_out(
-    desk: &Desk<'_>,
+    engine: &Engine<'_>,
     account: &mut Account,
     (id, commands): (AccountId, &[Command]),
     now: Timestamp,
@@ -66,14 +66,14 @@ pub(crate) fn carry_out(
         None
     } else {
         if has_begun {
-            outcome = desk.advance(account, now);
+            outcome = engine.advance(account, now);
         }
         Some((account.clone(), outcome.clone()))
     };
-    add(&mut outcome, ensure_open(desk, account, id, now)?);
+    add(&mut outcome, ensure_open(engine, account, id, now)?);
     let mut made = Made::default();
     for command in commands {
-        let mut handled = desk.handle(account, command, now);
+        let mut handled = engine.handle(account, command, now);
         let refusal = handled.refusal.take();
         let last = handled.entries.last().filter(|_| refusal.is_none()).map(|entry| &entry.event);
         made = Made {

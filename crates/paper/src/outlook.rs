@@ -2,9 +2,9 @@
 //! here names a candle that the market clock has not reached.
 
 use market::{Date, Session, Timestamp, Venue};
-use trading::{Account, ActingCandle, Order, OrderStatus, OrderType, Scene, Since};
+use trading::{Account, EffectiveCandle, MarketView, Order, OrderStatus, OrderType, Since};
 
-use crate::story::local;
+use crate::explanation::local;
 
 /// Days back in which the last session of a market is found.
 const DAYS_BACK: usize = 30;
@@ -12,11 +12,11 @@ const DAYS_BACK: usize = 30;
 const MINUTE: i64 = 60;
 
 /// What an open order may expect of the candles that are stored, a sentence each; often nothing.
-pub(crate) fn outlook(account: &Account, scene: &Scene<'_>, order: &Order) -> Vec<String> {
+pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order) -> Vec<String> {
     if !order.is_open() {
         return Vec::new();
     }
-    let view = View::of(account, scene, order);
+    let view = View::of(account, market, order);
     let last = view.last_ended().filter(|date| view.daily(*date).is_some() && !view.has_minutes_after(*date));
     let sentence = match last {
         Some(date) => view.next_day(date),
@@ -26,39 +26,39 @@ pub(crate) fn outlook(account: &Account, scene: &Scene<'_>, order: &Order) -> Ve
 }
 
 /// Why the day on which an order expired had nothing for it, as far as that follows from the candles.
-pub(crate) fn after_expiry(account: &Account, scene: &Scene<'_>, order: &Order) -> Option<String> {
+pub(crate) fn after_expiry(account: &Account, market: &MarketView<'_>, order: &Order) -> Option<String> {
     let has_expired = order.status() == OrderStatus::Expired;
-    has_expired.then(|| View::of(account, scene, order).after_expiry()).flatten()
+    has_expired.then(|| View::of(account, market, order).after_expiry()).flatten()
 }
 
 /// An order and what may be known of its security.
 struct View<'a> {
     account: &'a Account,
-    scene: &'a Scene<'a>,
+    market: &'a MarketView<'a>,
     order: &'a Order,
     venue: &'a Venue,
 }
 
 impl<'a> View<'a> {
-    fn of(account: &'a Account, scene: &'a Scene<'a>, order: &'a Order) -> View<'a> {
-        View { account, scene, order, venue: scene.feed.venue(order.market()) }
+    fn of(account: &'a Account, market: &'a MarketView<'a>, order: &'a Order) -> View<'a> {
+        View { account, market, order, venue: market.feed.venue(order.market()) }
     }
 
     /// The last trading day whose regular hours are over.
     fn last_ended(&self) -> Option<Date> {
         let calendar = self.venue.calendar();
-        let today = calendar.on_or_before(self.venue.zone().date(self.scene.at))?;
-        let is_over = self.venue.day_end(today) <= self.scene.at;
+        let today = calendar.on_or_before(self.venue.zone().date(self.market.at))?;
+        let is_over = self.venue.day_end(today) <= self.market.at;
         if is_over { Some(today) } else { calendar.on_or_before(today.yesterday().ok()?) }
     }
 
     /// The daily candle of a day that is over, if the day is coarse.
-    fn daily(&self, date: Date) -> Option<ActingCandle> {
+    fn daily(&self, date: Date) -> Option<EffectiveCandle> {
         let opening = self.opening(date)?;
         let mut found = None;
-        self.scene.feed.scan(self.order.symbol(), opening, self.scene.at, &mut |acting| {
-            if acting.is_day() && acting.day == date {
-                found = Some(*acting);
+        self.market.feed.scan(self.order.symbol(), opening, self.market.at, &mut |effective| {
+            if effective.is_day() && effective.day == date {
+                found = Some(*effective);
             }
         });
         found
@@ -67,9 +67,16 @@ impl<'a> View<'a> {
     /// Whether a minute of the regular hours after a day has been seen by now.
     fn has_minutes_after(&self, date: Date) -> bool {
         let mut found = false;
-        self.scene.feed.scan(self.order.symbol(), self.venue.day_end(date), self.scene.at, &mut |acting| {
-            found |= !acting.is_day() && acting.candle.session == Session::Intraday && acting.day > date;
-        });
+        self.market.feed.scan(
+            self.order.symbol(),
+            self.venue.day_end(date),
+            self.market.at,
+            &mut |effective| {
+                found |= !effective.is_day()
+                    && effective.candle.session == Session::Intraday
+                    && effective.day > date;
+            },
+        );
         found
     }
 
@@ -138,10 +145,10 @@ impl<'a> View<'a> {
     /// Which candle is the newest, where later ones should have been there.
     fn missing(&self) -> Option<String> {
         let symbol = self.order.symbol();
-        let Some(newest) = self.scene.feed.newest(symbol, self.scene.at) else {
+        let Some(newest) = self.market.feed.newest(symbol, self.market.at) else {
             return Some(format!(
                 "no one-minute candle of {symbol} up to {} is stored; this order can fill once candles are imported",
-                local(self.venue.zone(), self.scene.at)
+                local(self.venue.zone(), self.market.at)
             ));
         };
         let (start, end) = self.last_session()?;
@@ -149,7 +156,7 @@ impl<'a> View<'a> {
         // The first minute of the session that begins after the order.
         let next = Timestamp(since.0.saturating_sub(since.0.rem_euclid(MINUTE)).saturating_add(MINUTE));
         let first = next.max(start);
-        let is_due = first < end && self.scene.at.0 >= first.0.saturating_add(MINUTE);
+        let is_due = first < end && self.market.at.0 >= first.0.saturating_add(MINUTE);
         let is_parked =
             matches!(self.order.status(), OrderStatus::NotReported | OrderStatus::DelayedNotReported);
         (is_due && !is_parked && newest.candle.time < first).then(|| {
@@ -162,23 +169,23 @@ impl<'a> View<'a> {
     }
 
     /// `2026-03-17 16:00 HKT`, or `the daily one of 2026-03-17`.
-    fn named(&self, acting: &ActingCandle) -> String {
-        if acting.is_day() {
-            return format!("the daily one of {}", acting.day);
+    fn named(&self, effective: &EffectiveCandle) -> String {
+        if effective.is_day() {
+            return format!("the daily one of {}", effective.day);
         }
-        format!("{} {}", self.venue.zone().date(acting.candle.time), self.clock(acting.candle.time))
+        format!("{} {}", self.venue.zone().date(effective.candle.time), self.clock(effective.candle.time))
     }
 
     /// The last hours that have begun in which the order can trade.
     fn last_session(&self) -> Option<(Timestamp, Timestamp)> {
-        let tomorrow = self.venue.zone().date(self.scene.at).tomorrow().ok()?;
+        let tomorrow = self.venue.zone().date(self.market.at).tomorrow().ok()?;
         let dates = std::iter::successors(Some(tomorrow), |date| date.yesterday().ok()).take(DAYS_BACK);
         let sessions = dates.filter_map(|date| self.venue.day(date)).flat_map(|day| {
             let segments = day.segments.iter().filter(|segment| self.order.trades_in(segment.session));
             let hours = segments.map(|segment| (day.at(segment.start), day.at(segment.end)));
             hours.collect::<Vec<_>>().into_iter().rev()
         });
-        sessions.into_iter().find(|(start, _)| *start <= self.scene.at)
+        sessions.into_iter().find(|(start, _)| *start <= self.market.at)
     }
 
     fn after_expiry(&self) -> Option<String> {
@@ -202,8 +209,8 @@ impl<'a> View<'a> {
         }
         let mut count = 0_usize;
         let since = self.order.since.at();
-        self.scene.feed.scan(symbol, since, self.order.updated_at, &mut |acting| {
-            count += usize::from(self.order.trades_in(acting.candle.session));
+        self.market.feed.scan(symbol, since, self.order.updated_at, &mut |effective| {
+            count += usize::from(self.order.trades_in(effective.candle.session));
         });
         (count == 0).then(|| {
             format!("no candle of {symbol} from {} on was stored for it", local(self.venue.zone(), since))

@@ -5,7 +5,7 @@
 //! difference to the account.
 
 use market::{Symbol, Timestamp};
-use trading::{Account, Desk, Outcome};
+use trading::{Account, Engine, Outcome};
 
 /// The work of one portion, and how many of them one request waits for.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +33,12 @@ impl Portion {
     }
 
     /// Brings an account that has begun to an instant, or a portion of the way.
-    pub(crate) fn advance(&self, desk: &Desk<'_>, account: &mut Account, to: Timestamp) -> Outcome {
+    pub(crate) fn advance(&self, engine: &Engine<'_>, account: &mut Account, to: Timestamp) -> Outcome {
         let Some(horizon) = account.horizon().filter(|horizon| *horizon < to) else {
             return Outcome::default();
         };
         let through = Timestamp(horizon.0.saturating_add(self.span(account))).min(to);
-        desk.advance_within(account, through, self.entries)
+        engine.advance_within(account, through, self.entries)
     }
 
     /// How many seconds of the market a portion covers.

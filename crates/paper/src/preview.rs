@@ -4,8 +4,8 @@ use market::{Price, Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
-    AcceptedOrder, Account, Bar, Command, Entry, EstimateQuery, Event, Execution, Fee, FillRule, Money,
-    Order, OrderStatus, OutsideRth, Rate, Scene, Submit, Terms, VERSION, balance, decide, estimate,
+    AcceptedOrder, Account, Bar, Command, Entry, EstimateQuery, Event, Execution, Fee, FillRule, MarketView,
+    Money, Order, OrderStatus, OutsideRth, Rate, Submit, Terms, VERSION, balance, decide, estimate,
     exact_price, fees_at, figures,
 };
 
@@ -74,10 +74,10 @@ pub struct Change {
     pub after: String,
 }
 
-pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) -> Preview {
+pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit) -> Preview {
     let terms = &request.terms;
-    let asked = Preview::asked(account, scene, terms);
-    let events = match decide(account, &Command::Submit(Box::new(request.clone())), scene) {
+    let asked = Preview::asked(account, view, terms);
+    let events = match decide(account, &Command::Submit(Box::new(request.clone())), view) {
         Ok(events) => events,
         Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..asked },
     };
@@ -95,11 +95,11 @@ pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) ->
         verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
         status: Some(status.as_str()),
         outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
-        notes: notes(terms, &accepted.terms).into_iter().chain(expected(account, scene, accepted)).collect(),
+        notes: notes(terms, &accepted.terms).into_iter().chain(expected(account, view, accepted)).collect(),
         trading_day: Some(standing.placement.day.to_string()),
         reports_at: Some(second(standing.placement.reports_at)),
         expires_at: standing.placement.expires_at.map(second),
-        cost: price_of(scene, accepted).and_then(|price| costs(account, scene, accepted, price)),
+        cost: price_of(view, accepted).and_then(|price| costs(account, view, accepted, price)),
         reason,
         ..asked
     }
@@ -107,7 +107,7 @@ pub(crate) fn preview(account: &Account, scene: &Scene<'_>, request: &Submit) ->
 
 impl Preview {
     /// What was asked for, refused so far.
-    fn asked(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Preview {
+    fn asked(account: &Account, view: &MarketView<'_>, terms: &Terms) -> Preview {
         let Terms { symbol, side, order_type, quantity, time_in_force, outside_rth, price, .. } = terms;
         let query = EstimateQuery {
             symbol: symbol.clone(),
@@ -117,7 +117,7 @@ impl Preview {
             order: None,
             fractional: account.settings().fractional,
         };
-        let most = estimate(account, scene, &query).ok();
+        let most = estimate(account, view, &query).ok();
         Preview {
             verdict: Verdict::Refused,
             reason: None,
@@ -169,16 +169,16 @@ fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
 }
 
 /// What the stored candles mean for an order, once it is accepted.
-fn expected(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder) -> Vec<String> {
+fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Vec<String> {
     let mut after = account.clone();
-    after.apply(&entry(&after, scene, Event::Accepted(Box::new(accepted.clone()))));
-    after.order(accepted.id).map(|order| outlook(&after, scene, order)).unwrap_or_default()
+    after.apply(&entry(&after, view, Event::Accepted(Box::new(accepted.clone()))));
+    after.order(accepted.id).map(|order| outlook(&after, view, order)).unwrap_or_default()
 }
 
 /// The price to reckon with.
-fn price_of(scene: &Scene<'_>, accepted: &AcceptedOrder) -> Option<Price> {
+fn price_of(view: &MarketView<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     let AcceptedOrder { terms, standing, .. } = accepted;
-    let mark = |symbol: &Symbol| scene.mark(symbol);
+    let mark = |symbol: &Symbol| view.mark(symbol);
     // What is held back for a market order is more than a sale would bring.
     if terms.order_type.is_market() && !terms.side.is_buy() {
         return mark(&terms.symbol);
@@ -186,22 +186,21 @@ fn price_of(scene: &Scene<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     standing.reserve_price.or(terms.price).or(terms.trigger_price).or_else(|| mark(&terms.symbol))
 }
 
-fn costs(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder, price: Price) -> Option<Cost> {
+fn costs(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder, price: Price) -> Option<Cost> {
     let mut after = account.clone();
     let event = Event::Accepted(Box::new(accepted.clone()));
-    after.apply(&entry(&after, scene, event));
+    after.apply(&entry(&after, view, event));
     let order = after.order(accepted.id)?.clone();
     let amount = Money::of(price, order.remaining(), order.facts.multiplier);
-    let fees = fees_at(&after, &order, scene, price);
-    let filled = filled(&order, scene, price, &fees);
-    after.apply(&entry(&after, scene, Event::Filled(Box::new(filled))));
+    let fees = fees_at(&after, &order, view, price);
+    let filled = filled(&order, view, price, &fees);
+    after.apply(&entry(&after, view, Event::Filled(Box::new(filled))));
     let fee_total: Money = fees.iter().map(|fee| fee.amount).sum();
     let total = if accepted.terms.side.is_buy() { amount + fee_total } else { amount - fee_total };
     let currency = accepted.facts.currency;
-    let available =
-        |account: &Account| balance(account, scene, currency, None).available().text().to_string();
+    let available = |account: &Account| balance(account, view, currency, None).available().text().to_string();
     let power = |account: &Account| {
-        figures(account, scene).ok().map(|figures| figures.buy_power().to(Rate::ONE).text().to_string())
+        figures(account, view).ok().map(|figures| figures.buy_power().to(Rate::ONE).text().to_string())
     };
     Some(Cost {
         currency: currency.to_string(),
@@ -215,14 +214,14 @@ fn costs(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder, price: 
     })
 }
 
-fn entry(account: &Account, scene: &Scene<'_>, event: Event) -> Entry {
-    Entry { version: VERSION, number: account.entries() + 1, at: Some(scene.at), event }
+fn entry(account: &Account, view: &MarketView<'_>, event: Event) -> Entry {
+    Entry { version: VERSION, number: account.entries() + 1, at: Some(view.at), event }
 }
 
 /// The fill that there would be: of all of it, on the order's own day.
-fn filled(order: &Order, scene: &Scene<'_>, price: Price, fees: &[Fee]) -> Execution {
+fn filled(order: &Order, view: &MarketView<'_>, price: Price, fees: &[Fee]) -> Execution {
     let candle = Bar {
-        time: scene.at,
+        time: view.at,
         open: price,
         high: price,
         low: price,

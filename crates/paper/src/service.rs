@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use history::{AsOf, History};
 use market::{Date, Timestamp};
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Account, Command, Currency, Entry, GridId, OrderId, Outcome, Rate, Scene, Tables};
+use trading::{Account, Command, Currency, Entry, GridId, MarketView, OrderId, Outcome, Rate, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
@@ -120,7 +120,7 @@ impl Drop for Watched {
 #[derive(Debug)]
 pub struct Reading<'a> {
     pub account: &'a Account,
-    pub scene: Scene<'a>,
+    pub view: MarketView<'a>,
 }
 
 pub struct Paper {
@@ -191,11 +191,11 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<bool, PaperError> {
         let opened =
-            self.change(id, (reader, &clock), &RequestOptions::default(), |desk, account, now| {
+            self.change(id, (reader, &clock), &RequestOptions::default(), |engine, account, now| {
                 if account.entries() > 0 {
                     return Ok((Outcome::default(), false));
                 }
-                Ok((opening::open(desk, account, id, opening, now)?, true))
+                Ok((opening::open(engine, account, id, opening, now)?, true))
             })?;
         Ok(matches!(opened, Changed::Made(true)))
     }
@@ -231,8 +231,8 @@ impl Paper {
             _ => None,
         };
         let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };
-        let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
-            carry_out(desk, account, (id, commands), now)
+        let changed = self.change(id, (reader, &clock), &asked, |engine, account, now| {
+            carry_out(engine, account, (id, commands), now)
         })?;
         match changed {
             Changed::Made(Made { order, grid, exchanged }) => {
@@ -251,12 +251,12 @@ impl Paper {
         look: impl Fn(&Reading<'_>) -> T,
     ) -> Result<T, PaperError> {
         let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
-        let changed = self.change(id, (&mut *reader, &clock), &asked, |desk, account, now| {
-            let mut outcome = ensure_open(desk, account, id, now)?;
-            let advanced = desk.advance(account, now);
+        let changed = self.change(id, (&mut *reader, &clock), &asked, |engine, account, now| {
+            let mut outcome = ensure_open(engine, account, id, now)?;
+            let advanced = engine.advance(account, now);
             outcome.entries.extend(advanced.entries);
             outcome.pushes.extend(advanced.pushes);
-            let seen = look(&Reading { account, scene: desk.scene(now) });
+            let seen = look(&Reading { account, view: engine.view(now) });
             Ok((outcome, seen))
         })?;
         match changed {
@@ -267,8 +267,8 @@ impl Paper {
                 let entries = self.journal(id)?;
                 let account = Account::fold_until(&entries, now);
                 let feed = self.feed(reader, moment)?;
-                let scene = Scene::new(&feed, &self.tables, now);
-                let seen = look(&Reading { account: &account, scene });
+                let view = MarketView::new(&feed, &self.tables, now);
+                let seen = look(&Reading { account: &account, view });
                 Ok(feed.checked(seen)?)
             }
         }
@@ -281,10 +281,10 @@ impl Paper {
         let mut attempts = Vec::new();
         let mut advanced = Advanced::default();
         for id in ids {
-            let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |desk, account, now| {
+            let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |engine, account, now| {
                 // One that has not begun is not begun by the clock.
                 let has_begun = account.began().is_some();
-                Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
+                Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
             });
             attempts.push((*id, attempt));
         }
@@ -362,7 +362,7 @@ impl Paper {
         id: AccountId,
         (reader, clock): (&mut Reader, &dyn Clock),
         asked: &RequestOptions<'_>,
-        work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
+        work: impl Fn(&trading::Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         let (mut tries, mut portions) = (0, 0);
         while tries < TRIES_MAX {

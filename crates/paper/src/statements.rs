@@ -111,8 +111,8 @@ impl Paper {
         } else {
             self.look(id, (&mut *reader, &moment), |seen| {
                 let mut made = Vec::new();
-                let scene = &seen.reading.scene;
-                statements(seen.entries, (scene.feed, scene.tables), from, now, &mut |together| {
+                let view = &seen.reading.view;
+                statements(seen.entries, (view.feed, view.tables), from, now, &mut |together| {
                     made.extend(together);
                     ControlFlow::Continue(())
                 });
@@ -167,9 +167,9 @@ impl Paper {
     /// Brings an account that has begun to now, and keeps how far it is.
     fn bring_to(&self, id: AccountId, (reader, clock): (&mut Reader, &dyn Clock)) -> Result<(), PaperError> {
         let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
-        let changed = self.change(id, (reader, clock), &asked, |desk, account, now| {
+        let changed = self.change(id, (reader, clock), &asked, |engine, account, now| {
             let has_begun = account.began().is_some();
-            Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
+            Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
         });
         changed.map(drop)
     }

@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use market::{Date, Market, Timestamp};
 use store::{AccountId, JournalHead, PaperAssets, PaperTally, Reader, TallyDays};
-use trading::{Account, Currency, Desk, Entry, Feed, Money, Scene};
+use trading::{Account, Currency, Engine, Entry, Feed, MarketView, Money};
 
 use crate::PaperError;
 use crate::service::{Moment, Paper};
@@ -57,14 +57,14 @@ impl Paper {
     ) -> Result<Option<PaperTally>, PaperError> {
         let Some(head) = self.accounts.journal_head(id)? else { return Ok(None) };
         let feed = self.feed(reader, moment)?;
-        let desk = Desk::new(&feed, self.tables());
+        let engine = Engine::new(&feed, self.tables());
         let ends: Vec<(Date, Timestamp)> =
             days.ends.iter().filter_map(|day| Some((*day, end_of(*day, &feed)?))).collect();
         let mut replay = self.replay(id, head, ends.first().map(|(_, at)| *at))?;
         let mut assets = Vec::new();
         for (day, at) in ends {
-            if replay.play_to(&desk, at) {
-                assets.push(PaperAssets { day, amounts: worth(&replay.account, &desk.scene(at)) });
+            if replay.play_to(&engine, at) {
+                assets.push(PaperAssets { day, amounts: worth(&replay.account, &engine.view(at)) });
             }
         }
         let tally = PaperTally {
@@ -110,7 +110,7 @@ struct Replay {
 
 impl Replay {
     /// Whether the account had begun by an instant.
-    fn play_to(&mut self, desk: &Desk<'_>, at: Timestamp) -> bool {
+    fn play_to(&mut self, engine: &Engine<'_>, at: Timestamp) -> bool {
         while let Some(entry) = self.rest.next_if(|entry| entry.at.is_none_or(|then| then <= at)) {
             self.account.apply(&entry);
         }
@@ -119,7 +119,7 @@ impl Replay {
         }
         if self.rest.peek().is_none() && self.horizon < at {
             self.account.set_horizon(Some(self.horizon));
-            desk.advance(&mut self.account, at);
+            engine.advance(&mut self.account, at);
         }
         true
     }
@@ -132,11 +132,11 @@ fn end_of(day: Date, feed: &dyn Feed) -> Option<Timestamp> {
 }
 
 /// Cash and positions by currency, in ten-thousandths. Not converted: the rate of a day may come later.
-fn worth(account: &Account, scene: &Scene<'_>) -> Vec<(String, i64)> {
+fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     let mut totals: BTreeMap<Currency, Money> = account.currencies().collect();
     totals.entry(Currency::HKD).or_default();
     for (symbol, position) in account.positions() {
-        let value = position.value(scene.mark(symbol), account.settings().cost);
+        let value = position.value(view.mark(symbol), account.settings().cost);
         *totals.entry(position.currency).or_default() += value;
     }
     totals.into_iter().map(|(currency, total)| (currency.to_string(), total.to_ten_thousandths())).collect()

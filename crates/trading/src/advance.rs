@@ -8,7 +8,7 @@ use market::{Market, Symbol, Timestamp};
 use crate::account::Account;
 use crate::candle_step::{Aftermath, act, release_inside};
 use crate::event::Event;
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::forced::sell_by_force;
 use crate::grid;
 use crate::option_expiry::expire_options;
@@ -100,10 +100,10 @@ impl Ahead {
 
     /// The candles of an instant that [`Ahead::next`] has just named, by round: the oldest of every symbol together, so that orders of all
     /// symbols are in one queue, whatever the stamps of their candles. A symbol has a second one only where candles came late.
-    fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, ActingCandle)> {
+    fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, EffectiveCandle)> {
         let mut found = Vec::new();
         for (symbol, tape) in &self.tapes {
-            found.extend(tape.at(at).map(|(round, acting)| (*round, symbol, *acting)));
+            found.extend(tape.at(at).map(|(round, effective)| (*round, symbol, *effective)));
         }
         found.sort_by_key(|(round, ..)| *round);
         found
@@ -157,9 +157,9 @@ fn activate_held(work: &mut Work<'_>, at: Timestamp) {
             && order.terms.delayed_until.is_some_and(|until| until <= at)
     };
     for id in open_where(work, is_due) {
-        let scene = work.before_roll(at);
+        let view = work.before_roll(at);
         let Some(order) = work.account.order(id) else { continue };
-        let event = activate(work.account, &scene, order);
+        let event = activate(work.account, &view, order);
         work.record(Some(at), event);
     }
 }

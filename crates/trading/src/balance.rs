@@ -10,8 +10,8 @@ use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::reserves::{Basis, KnownOrder, Reserve, ReserveSums};
-use crate::scene::{Dates, Scene};
 use crate::tables::{ChargeBasis, DayTotals, Fee};
+use crate::view::{Dates, MarketView};
 
 /// The money of one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Balance {
 }
 
 /// The day whose charges an order is reckoned with: the current one, or its own if that is still to come.
-pub(crate) fn charge_day(order: &Order, scene: &Scene<'_>) -> Date {
-    scene.date(order.market()).max(order.standing.placement.day)
+pub(crate) fn charge_day(order: &Order, view: &MarketView<'_>) -> Date {
+    view.date(order.market()).max(order.standing.placement.day)
 }
 
 pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasis {
@@ -68,52 +68,52 @@ pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasi
 pub(crate) fn reserve_for(
     account: &Account,
     order: &Order,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     quantity: Quantity,
     price: Price,
 ) -> Reserve {
-    let day = charge_day(order, scene);
+    let day = charge_day(order, view);
     let principal = Money::of(price, quantity, order.facts.multiplier);
     let before = order.traded_on(day);
-    let fees = added_fees(account, order, scene, day, before, before.plus(principal, quantity));
+    let fees = added_fees(account, order, view, day, before, before.plus(principal, quantity));
     Reserve { principal, fees }
 }
 
 pub(crate) fn added_fees(
     account: &Account,
     order: &Order,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     day: Date,
     before: DayTotals,
     after: DayTotals,
 ) -> Money {
     let charged = charged(account, order, day);
-    scene.tables.fees.total(charged, after) - scene.tables.fees.total(charged, before)
+    view.tables.fees.total(charged, after) - view.tables.fees.total(charged, before)
 }
 
 /// Each charge of what remains of an order if it is filled at a price, with the day's fills before it.
-pub fn fees_at(account: &Account, order: &Order, scene: &Scene<'_>, price: Price) -> Vec<Fee> {
-    let (day, quantity) = (charge_day(order, scene), order.remaining());
+pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: Price) -> Vec<Fee> {
+    let (day, quantity) = (charge_day(order, view), order.remaining());
     let before = order.traded_on(day);
     let after = before.plus(Money::of(price, quantity, order.facts.multiplier), quantity);
-    scene.tables.fees.added(charged(account, order, day), before, after)
+    view.tables.fees.added(charged(account, order, day), before, after)
 }
 
 /// What an open order holds back, whichever side it is on.
-pub(crate) fn reserve_of(account: &Account, order: &Order, scene: &Scene<'_>) -> Reserve {
+pub(crate) fn reserve_of(account: &Account, order: &Order, view: &MarketView<'_>) -> Reserve {
     let Some(price) = order.standing.reserve_price else { return Reserve::default() };
-    reserve_for(account, order, scene, order.remaining(), price)
+    reserve_for(account, order, view, order.remaining(), price)
 }
 
 /// What the open orders of an account hold back. Only those that have changed since the last time are computed.
-pub(crate) fn held<T>(account: &Account, scene: &Scene<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
+pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
     let mut sums = account.reserves.lock();
-    let Dates { hk, us } = scene.dates;
-    let basis = Basis { fees: scene.tables.fees.id(), plan: account.settings.fees, dates: [hk, us] };
+    let Dates { hk, us } = view.dates;
+    let basis = Basis { fees: view.tables.fees.id(), plan: account.settings.fees, dates: [hk, us] };
     let known = |order: &Order| KnownOrder {
         currency: order.facts.currency,
         is_buy: order.terms.side.is_buy(),
-        reserve: reserve_of(account, order, scene),
+        reserve: reserve_of(account, order, view),
     };
     match sums.outdated(basis) {
         Some(changed) => {
@@ -132,8 +132,13 @@ pub(crate) fn held<T>(account: &Account, scene: &Scene<'_>, look: impl FnOnce(&R
 }
 
 /// The balance of one currency. `except` is an order whose reserve is given back first.
-pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except: Option<OrderId>) -> Balance {
-    let reserve = held(account, scene, |sums| sums.of_currency(currency, except.map(OrderId::number)));
+pub fn balance(
+    account: &Account,
+    view: &MarketView<'_>,
+    currency: Currency,
+    except: Option<OrderId>,
+) -> Balance {
+    let reserve = held(account, view, |sums| sums.of_currency(currency, except.map(OrderId::number)));
     let mut balance = Balance {
         cash: account.cash(currency),
         reserved: reserve.total(),
@@ -143,11 +148,11 @@ pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except:
     let method = account.settings.cost;
     for (symbol, position) in account.positions().filter(|(_, position)| position.currency == currency) {
         if position.quantity.is_negative() {
-            balance.short_value += position.value(scene.mark(symbol), method).abs();
+            balance.short_value += position.value(view.mark(symbol), method).abs();
         }
     }
     for unsettled in account.unsettled.iter().filter(|unsettled| unsettled.currency == currency) {
-        if unsettled.settles_on > scene.date(unsettled.market) {
+        if unsettled.settles_on > view.date(unsettled.market) {
             balance.receivable += unsettled.amount.or_zero();
             balance.payable += (-unsettled.amount).or_zero();
         }
@@ -156,21 +161,21 @@ pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except:
 }
 
 /// What of a currency has changed hands; the reserves do not matter to it.
-pub(crate) fn settled(account: &Account, scene: &Scene<'_>, currency: Currency) -> Money {
+pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Currency) -> Money {
     let is_coming = |unsettled: &&crate::account::UnsettledAmount| {
-        unsettled.currency == currency && unsettled.settles_on > scene.date(unsettled.market)
+        unsettled.currency == currency && unsettled.settles_on > view.date(unsettled.market)
     };
     let coming: Money = account.unsettled.iter().filter(is_coming).map(|unsettled| unsettled.amount).sum();
     account.cash(currency) - coming
 }
 
 /// The balances of all currencies of an account. HKD is always among them.
-pub fn balances(account: &Account, scene: &Scene<'_>) -> BTreeMap<Currency, Balance> {
+pub fn balances(account: &Account, view: &MarketView<'_>) -> BTreeMap<Currency, Balance> {
     let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
     currencies.extend(account.positions().map(|(_, position)| position.currency));
-    held(account, scene, |sums| currencies.extend(sums.currencies()));
+    held(account, view, |sums| currencies.extend(sums.currencies()));
     currencies.push(Currency::HKD);
     currencies.sort_unstable();
     currencies.dedup();
-    currencies.into_iter().map(|currency| (currency, balance(account, scene, currency, None))).collect()
+    currencies.into_iter().map(|currency| (currency, balance(account, view, currency, None))).collect()
 }

@@ -3,7 +3,7 @@
 use market::{Price, Symbol, Timestamp};
 
 use crate::event::{Event, Trigger};
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::filling::{Offer, fill};
 use crate::matching::{budget, is_eligible, price_in};
 use crate::order::OrderId;
@@ -18,7 +18,7 @@ use crate::work::Work;
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
     /// Released inside a candle: sequence number, order, candle and best price.
-    inside: Vec<(u64, OrderId, ActingCandle, Option<Price>)>,
+    inside: Vec<(u64, OrderId, EffectiveCandle, Option<Price>)>,
     /// Special limit orders whose first candle this was.
     pub(crate) spent: Vec<OrderId>,
 }
@@ -35,7 +35,7 @@ struct Place {
 
 /// One symbol's candle and what is left of its budget.
 struct Stage {
-    acting: ActingCandle,
+    effective: EffectiveCandle,
     lot: Option<Quantity>,
     left: Option<Quantity>,
 }
@@ -44,24 +44,25 @@ struct Stage {
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
-    candles: &[(usize, &Symbol, ActingCandle)],
+    candles: &[(usize, &Symbol, EffectiveCandle)],
     after: &mut Aftermath,
 ) {
     let mut stages: Vec<Stage> = Vec::with_capacity(candles.len());
     let mut queue: Vec<Place> = Vec::new();
     let takes_days = work.account.settings.coarse_fills;
-    let counts = |acting: &ActingCandle| acting.candle.volume > 0 && (takes_days || !acting.is_day());
-    for (_, symbol, acting) in candles.iter().filter(|(.., acting)| counts(acting)) {
+    let counts =
+        |effective: &EffectiveCandle| effective.candle.volume > 0 && (takes_days || !effective.is_day());
+    for (_, symbol, effective) in candles.iter().filter(|(.., effective)| counts(effective)) {
         let candle = stages.len();
         let orders = work.account.open_orders_of(symbol);
-        let there = orders.filter(|order| trades_in(order.outside_rth(), acting.candle.session));
+        let there = orders.filter(|order| trades_in(order.outside_rth(), effective.candle.session));
         queue.extend(there.map(|order| Place {
             sequence: order.sequence,
             id: order.id,
             candle,
             is_fresh: false,
         }));
-        stages.push(Stage { acting: *acting, lot: None, left: None });
+        stages.push(Stage { effective: *effective, lot: None, left: None });
     }
     queue.sort_unstable_by_key(|place| place.sequence);
     let mut next = 0;
@@ -84,37 +85,39 @@ fn try_place(
     after: &mut Aftermath,
 ) -> bool {
     let Some(order) = work.account.order(place.id) else { return false };
-    let acting = stage.acting;
+    let effective = stage.effective;
     if order.status() == OrderStatus::VarietiesNotReported {
         let is_pending = after.inside.iter().any(|(_, id, _, _)| *id == place.id);
-        if is_pending || !order.since.allows(acting.candle.time) {
+        if is_pending || !order.since.allows(effective.candle.time) {
             return false;
         }
-        let seen = look(order, &acting);
-        return watch(work, at, place, &acting, seen, after);
+        let seen = look(order, &effective);
+        return watch(work, at, place, &effective, seen, after);
     }
-    if !place.is_fresh && !is_eligible(order, &acting) {
+    if !place.is_fresh && !is_eligible(order, &effective) {
         return false;
     }
-    if order.terms.order_type == OrderType::SpecialLimit && !acting.is_tail() {
+    if order.terms.order_type == OrderType::SpecialLimit && !effective.is_tail() {
         if after.spent.contains(&place.id) {
             return false;
         }
         after.spent.push(place.id);
     }
-    let ticks = || work.tables.ticks.of(order.symbol(), order.facts.kind, acting.day);
-    let Some((price, rule)) = price_in(order, &acting, &work.account.settings, ticks) else { return false };
+    let ticks = || work.tables.ticks.of(order.symbol(), order.facts.kind, effective.day);
+    let Some((price, rule)) = price_in(order, &effective, &work.account.settings, ticks) else {
+        return false;
+    };
     let lot = match stage.lot {
         Some(lot) => lot,
         None => {
-            let known = work.feed.security(order.symbol(), acting.day);
+            let known = work.feed.security(order.symbol(), effective.day);
             let lot = known.map_or(Quantity::whole(1), |security| security.lot.max(Quantity::whole(1)));
             stage.lot = Some(lot);
-            stage.left = budget(&work.account.settings, &acting, lot);
+            stage.left = budget(&work.account.settings, &effective, lot);
             lot
         }
     };
-    let taken = fill(work, at, place.id, &acting, Offer { price, rule, budget: stage.left, lot });
+    let taken = fill(work, at, place.id, &effective, Offer { price, rule, budget: stage.left, lot });
     stage.left = stage.left.map(|left| left - taken);
     false
 }
@@ -124,7 +127,7 @@ fn watch(
     work: &mut Work<'_>,
     at: Timestamp,
     place: Place,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     seen: Observation,
     after: &mut Aftermath,
 ) -> bool {
@@ -135,11 +138,11 @@ fn watch(
     let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
     match seen.released {
         // Nothing is filled at the market in a closing auction, so such a release waits for the end of it.
-        Some(Trigger::Gap) if !(acting.is_tail() && is_market) => {
-            release(work, at, id, acting, Trigger::Gap, seen.best)
+        Some(Trigger::Gap) if !(effective.is_tail() && is_market) => {
+            release(work, at, id, effective, Trigger::Gap, seen.best)
         }
         Some(_) => {
-            after.inside.push((place.sequence, id, *acting, seen.best));
+            after.inside.push((place.sequence, id, *effective, seen.best));
             false
         }
         None => {
@@ -154,7 +157,7 @@ fn watch(
 /// Releases what was triggered inside the candles of the instant, in the order of the old sequence numbers.
 pub(crate) fn release_inside(work: &mut Work<'_>, at: Timestamp, after: &mut Aftermath) {
     after.inside.sort_by_key(|(sequence, ..)| *sequence);
-    for (_, id, acting, best) in std::mem::take(&mut after.inside) {
-        release(work, at, id, &acting, Trigger::Inside, best);
+    for (_, id, effective, best) in std::mem::take(&mut after.inside) {
+        release(work, at, id, &effective, Trigger::Inside, best);
     }
 }

@@ -9,11 +9,11 @@ use crate::feed::Security;
 use crate::money::Money;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::sessions::{Hours, Placement, place};
 use crate::settings::Settings;
 use crate::terms::Terms;
 use crate::timers::option_end;
+use crate::view::MarketView;
 use crate::words::{Kind, OrderType, OutsideRth, TimeInForce};
 
 /// Terms that passed checks 1 to 7, in the form they hold.
@@ -38,25 +38,29 @@ const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
 /// Checks 1 to 7 of an order that comes, or is held until, now.
-pub(crate) fn admit(settings: &Settings, scene: &Scene<'_>, request: &Submit) -> Result<Admission, Refusal> {
+pub(crate) fn admit(
+    settings: &Settings,
+    view: &MarketView<'_>,
+    request: &Submit,
+) -> Result<Admission, Refusal> {
     let asked = &request.terms;
-    let security = check_symbol(scene, &asked.symbol)?;
+    let security = check_symbol(view, &asked.symbol)?;
     check_type(request, security.kind)?;
     let terms = shaped(asked, security.kind);
     check_fields(&terms)?;
-    let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
+    let placement = check_times(view, &terms, asked.outside_rth, security.kind)?;
     // Lots and ticks are those of the day it can first trade on.
-    let security = scene.security_on(&terms.symbol, placement.day).unwrap_or(security);
+    let security = view.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
-    check_ticks(scene, &terms, security.kind, placement.day)?;
+    check_ticks(view, &terms, security.kind, placement.day)?;
     Ok(Admission { terms, security, placement })
 }
 
 /// Check 1.
-pub(crate) fn check_symbol(scene: &Scene<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
-    let security = scene.security(symbol);
-    let has_ended = option_end(symbol, scene.feed).is_some_and(|end| end <= scene.at);
-    let has_candles = || security.is_some() && scene.mark(symbol).is_some();
+pub(crate) fn check_symbol(view: &MarketView<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
+    let security = view.security(symbol);
+    let has_ended = option_end(symbol, view.feed).is_some_and(|end| end <= view.at);
+    let has_candles = || security.is_some() && view.mark(symbol).is_some();
     if symbol.is_us_option() && !has_ended && !has_candles() {
         return Err(Refusal::check(1, NO_QUOTES));
     }
@@ -162,7 +166,7 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
 
 /// Check 4: time in force against type and lane, and dates. Gives the order its place in the calendar.
 fn check_times(
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     terms: &Terms,
     asked: Option<OutsideRth>,
     kind: Kind,
@@ -187,11 +191,11 @@ fn check_times(
         return Err(wrong("orders for options have no date on which they end".to_owned()));
     }
     let starts_at = match terms.delayed_until {
-        None => scene.at,
-        Some(at) if at > scene.at && at.0.saturating_sub(scene.at.0) <= DELAY_MAX => at,
+        None => view.at,
+        Some(at) if at > view.at && at.0.saturating_sub(view.at.0) <= DELAY_MAX => at,
         Some(_) => return Err(Refusal::check(4, "delayed_until must lie within the next 90 days")),
     };
-    let venue = scene.venue(terms.symbol.market());
+    let venue = view.venue(terms.symbol.market());
     let no_day = || wrong("the calendar has no day on which it could trade".to_owned());
     let placement = place(venue, hours(terms), starts_at).ok_or_else(no_day)?;
     if let Some(date) = terms.expire_date {
@@ -264,8 +268,13 @@ pub(crate) fn quantity_most(terms: &Terms, security: &Security) -> Quantity {
 }
 
 /// Check 7.
-pub(crate) fn check_ticks(scene: &Scene<'_>, terms: &Terms, kind: Kind, day: Date) -> Result<(), Refusal> {
-    let ticks = scene.ticks(&terms.symbol, kind, day);
+pub(crate) fn check_ticks(
+    view: &MarketView<'_>,
+    terms: &Terms,
+    kind: Kind,
+    day: Date,
+) -> Result<(), Refusal> {
+    let ticks = view.ticks(&terms.symbol, kind, day);
     for price in [terms.price, terms.trigger_price, terms.monitor_price].into_iter().flatten() {
         if !ticks.holds(price) {
             let tick = plain_price(ticks.tick(price));

@@ -14,14 +14,14 @@ use crate::order::Facts;
 use crate::place_order::{cancel, replace, submit};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::settings::Settings;
+use crate::view::MarketView;
 use crate::words::Kind;
 
 /// What a command does to an account at an instant, or why it does nothing. The account has been advanced to that instant.
-pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result<Vec<Event>, Refusal> {
-    if let Some(horizon) = account.horizon.filter(|horizon| *horizon > scene.at) {
-        let text = format!("account is at {horizon}, the market clock at {}", scene.at);
+pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Result<Vec<Event>, Refusal> {
+    if let Some(horizon) = account.horizon.filter(|horizon| *horizon > view.at) {
+        let text = format!("account is at {horizon}, the market clock at {}", view.at);
         return Err(Refusal::plain(text));
     }
     if account.is_full() && command.adds() {
@@ -33,12 +33,12 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
     }
     let event = match command {
         Command::Open { account: number, settings } => open(account, *number, settings)?,
-        Command::Submit(request) => submit(account, scene, request)?,
-        Command::Replace { id, changes } => replace(account, scene, *id, changes)?,
-        Command::Cancel { id } => cancel(account, scene, *id)?,
-        Command::SubmitGrid(asked) => return grid::submit(account, scene, asked),
-        Command::ReplaceGrid { id, rule } => return grid::replace(account, scene, *id, rule),
-        Command::CancelGrid { id } => return grid::cancel(account, scene, *id),
+        Command::Submit(request) => submit(account, view, request)?,
+        Command::Replace { id, changes } => replace(account, view, *id, changes)?,
+        Command::Cancel { id } => cancel(account, view, *id)?,
+        Command::SubmitGrid(asked) => return grid::submit(account, view, asked),
+        Command::ReplaceGrid { id, rule } => return grid::replace(account, view, *id, rule),
+        Command::CancelGrid { id } => return grid::cancel(account, view, *id),
         Command::SuspendGrid { id } => return grid::suspend(account, *id),
         Command::RestartGrid { id } => return grid::restart(account, *id),
         Command::AgreeToStrategy => return Ok(grid::agree(account)),
@@ -52,15 +52,15 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
         Command::SetCredit(credit) => Event::CreditSet { credit: *credit },
         Command::Deposit { currency, amount } => {
             check_amount(account, *currency, *amount)?;
-            check_currency(scene, *currency)?;
+            check_currency(view, *currency)?;
             Event::Deposited { currency: *currency, amount: *amount }
         }
-        Command::Withdraw { currency, amount } => withdraw(account, scene, *currency, *amount)?,
-        Command::Exchange { from, amount, to } => exchange(account, scene, *from, *amount, *to)?,
+        Command::Withdraw { currency, amount } => withdraw(account, view, *currency, *amount)?,
+        Command::Exchange { from, amount, to } => exchange(account, view, *from, *amount, *to)?,
         Command::Adjust { currency, amount, note } => {
             check_amount(account, *currency, amount.abs())?;
             if !amount.is_negative() {
-                check_currency(scene, *currency)?;
+                check_currency(view, *currency)?;
             }
             Event::Adjusted { currency: *currency, amount: *amount, note: note.clone() }
         }
@@ -68,7 +68,7 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
             if cost.0 < 0 {
                 return Err(Refusal::plain("cost must not be below 0"));
             }
-            let facts = entry_facts(scene, symbol)?;
+            let facts = entry_facts(view, symbol)?;
             if Money::of(*cost, quantity.abs(), facts.multiplier) > Money::INPUT_MAX {
                 return Err(Refusal::plain("quantity is too large"));
             }
@@ -104,21 +104,21 @@ fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<
 }
 
 /// What comes in must be worth something: another currency than those of the service needs a rate.
-fn check_currency(scene: &Scene<'_>, currency: Currency) -> Result<(), Refusal> {
+fn check_currency(view: &MarketView<'_>, currency: Currency) -> Result<(), Refusal> {
     if ![Currency::HKD, Currency::USD, Currency::CNH].contains(&currency) {
-        scene.rate(currency)?;
+        view.rate(currency)?;
     }
     Ok(())
 }
 
 fn withdraw(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     currency: Currency,
     amount: Money,
 ) -> Result<Event, Refusal> {
     check_amount(account, currency, amount)?;
-    let there = balance(account, scene, currency, None).withdrawable();
+    let there = balance(account, view, currency, None).withdrawable();
     if amount > there {
         let rule = format!("withdrawable cash in {currency}");
         return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
@@ -128,7 +128,7 @@ fn withdraw(
 
 fn exchange(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     from: Currency,
     amount: Money,
     to: Currency,
@@ -137,12 +137,12 @@ fn exchange(
     if from == to {
         return Err(Refusal::plain("the currencies are the same"));
     }
-    let there = balance(account, scene, from, None).available();
+    let there = balance(account, view, from, None).available();
     if amount > there {
         let rule = format!("available cash in {from}");
         return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
     }
-    let (sold, bought) = (scene.rate(from)?, scene.rate(to)?);
+    let (sold, bought) = (view.rate(from)?, view.rate(to)?);
     let received = sold.convert(amount).to(bought);
     // The one that is not HKD says what was dealt at.
     let rate = if from == Currency::HKD { bought } else { sold };
@@ -150,10 +150,10 @@ fn exchange(
 }
 
 /// What is kept of a security that an operator enters. An option needs no candles for that.
-fn entry_facts(scene: &Scene<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
+fn entry_facts(view: &MarketView<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
     let option =
         Security { kind: Kind::Option, lot: Quantity::whole(1), currency: Currency::USD, is_delisted: false };
-    let known = scene.security(symbol).or_else(|| symbol.is_us_option().then_some(option));
+    let known = view.security(symbol).or_else(|| symbol.is_us_option().then_some(option));
     match known {
         Some(security) if symbol.market() != Market::Cn && security.kind != Kind::Index => {
             Ok(Facts::of(&security))

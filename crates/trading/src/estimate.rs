@@ -11,9 +11,9 @@ use crate::order::{Facts, OrderId, Standing};
 use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::sessions::{Auction, Placement, place};
 use crate::terms::Terms;
+use crate::view::MarketView;
 use crate::words::{Kind, OrderStatus, OrderType, Side};
 
 /// What is asked about.
@@ -35,29 +35,33 @@ pub struct Estimate {
     pub margin_max: Quantity,
 }
 
-pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> Result<Estimate, Refusal> {
+pub fn estimate(
+    account: &Account,
+    view: &MarketView<'_>,
+    query: &EstimateQuery,
+) -> Result<Estimate, Refusal> {
     let EstimateQuery { symbol, side, order_type, .. } = query;
-    let security = check_symbol(scene, symbol)?;
+    let security = check_symbol(view, symbol)?;
     if query.order.is_some_and(|id| account.order(id).is_none()) {
         return Err(Refusal::plain("order not found"));
     }
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
     // Lots, ticks and charges are those of the day on which it could first trade, as they are for an order.
-    let placed = place(scene.venue(symbol.market()), hours(&terms), scene.at);
-    let day = placed.map_or_else(|| scene.date(symbol.market()), |placement| placement.day);
-    let security = scene.security_on(symbol, day).unwrap_or(security);
-    let ticks = scene.ticks(symbol, security.kind, day);
+    let placed = place(view.venue(symbol.market()), hours(&terms), view.at);
+    let day = placed.map_or_else(|| view.date(symbol.market()), |placement| placement.day);
+    let security = view.security_on(symbol, day).unwrap_or(security);
+    let ticks = view.ticks(symbol, security.kind, day);
     let price = match query.price {
         Some(price) if price.0 <= 0 => return Err(Refusal::plain("price must be above 0")),
         Some(price) if !order_type.is_market() => price,
         _ => {
-            let mark = scene.mark(symbol).ok_or_else(|| Refusal::plain(NO_QUOTES))?;
+            let mark = view.mark(symbol).ok_or_else(|| Refusal::plain(NO_QUOTES))?;
             let is_limit = order_type.has_limit();
             if is_limit { mark } else { market_reserve(mark, account.settings.market_reserve, ticks) }
         }
     };
-    let placement = Placement { day, reports_at: scene.at, expires_at: None, auction: None::<Auction> };
+    let placement = Placement { day, reports_at: view.at, expires_at: None, auction: None::<Auction> };
     let standing = Standing { status: OrderStatus::New, placement, reserve_price: Some(price), watch: None };
     let id = query.order.unwrap_or_else(|| account.next_order());
     let facts = Facts::of(&security);
@@ -71,7 +75,7 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
         is_forced: false,
         grid: None,
     };
-    let order = new_order(&accepted, scene.at);
+    let order = new_order(&accepted, view.at);
     let mut settings = account.settings.clone();
     settings.fractional &= query.fractional;
     let step = quantity_step(&settings, &order.terms, &security);
@@ -79,8 +83,8 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let demand = |quantity: Quantity| Demand { order: &order, quantity, price };
     if side.is_buy() {
         return Ok(Estimate {
-            cash_max: largest(step, most, |quantity| check_cash(account, scene, demand(quantity))),
-            margin_max: largest(step, most, |quantity| check_funds(account, scene, demand(quantity))),
+            cash_max: largest(step, most, |quantity| check_cash(account, view, demand(quantity))),
+            margin_max: largest(step, most, |quantity| check_funds(account, view, demand(quantity))),
         });
     }
     let available = account.available_quantity(symbol, query.order).or_zero().min(most);
@@ -88,7 +92,7 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let margin_max = if account.held(symbol).is_positive() || !may_short {
         available
     } else {
-        largest(step, most, |quantity| check_funds(account, scene, demand(quantity)))
+        largest(step, most, |quantity| check_funds(account, view, demand(quantity)))
     };
     Ok(Estimate { cash_max: available, margin_max })
 }

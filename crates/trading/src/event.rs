@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::currency::Currency;
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::grid::{GridId, GridOrigin, GridRule};
 use crate::money::{Fraction, Money, Rate};
 use crate::order::{Facts, OrderId, Standing, Watch};
@@ -380,9 +380,9 @@ pub struct Bar {
 }
 
 impl Bar {
-    pub(crate) fn of(acting: &ActingCandle) -> Bar {
-        let Candle { time, open, high, low, close, volume, session, .. } = acting.candle;
-        Bar { time, open, high, low, close, volume, session: session.code(), is_day: acting.is_day() }
+    pub(crate) fn of(effective: &EffectiveCandle) -> Bar {
+        let Candle { time, open, high, low, close, volume, session, .. } = effective.candle;
+        Bar { time, open, high, low, close, volume, session: session.code(), is_day: effective.is_day() }
     }
 
     pub fn session(&self) -> Session {

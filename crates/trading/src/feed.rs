@@ -21,10 +21,10 @@ pub trait Feed {
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
 
     /// Appends the candles that act after one instant and up to another (inclusive), of all lanes, ascending by
-    /// [`ActingCandle::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
+    /// [`EffectiveCandle::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
     /// among them. A coarse day, one with a daily candle and no intraday minute, has [`ActTimes::day`] in place of minutes; options
     /// have none.
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>);
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>);
 
     /// Shows the same candles in the same order. Most of them matter to nobody, so whoever has them at hand need not copy them.
     fn scan(
@@ -32,7 +32,7 @@ pub trait Feed {
         symbol: &Symbol,
         after: Timestamp,
         through: Timestamp,
-        see: &mut dyn FnMut(&ActingCandle),
+        see: &mut dyn FnMut(&EffectiveCandle),
     ) {
         let mut candles = Vec::new();
         self.candles(symbol, after, through, &mut candles);
@@ -46,7 +46,7 @@ pub trait Feed {
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
     /// The newest candle of which something is known at an instant, whatever its lane: what the mark rests on.
-    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle>;
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle>;
 
     /// The close of the last intraday minute of a trading day, or of its daily candle if the day is coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
@@ -125,7 +125,7 @@ impl CorporateAction {
 
 /// A complete candle and the instant at which it acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ActingCandle {
+pub struct EffectiveCandle {
     pub candle: Candle,
     pub at: Timestamp,
     /// The trading day it belongs to.
@@ -143,7 +143,7 @@ pub enum CandleKind {
     Day,
 }
 
-impl ActingCandle {
+impl EffectiveCandle {
     pub fn is_tail(&self) -> bool {
         self.kind == CandleKind::Tail
     }
@@ -175,7 +175,7 @@ impl<'a> ActTimes<'a> {
 
     /// A candle with its act: a minute after its stamp, a closing candle when its tail is over, later if it arrived later.
     /// `None` for a stamp outside of all sessions.
-    pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<ActingCandle> {
+    pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<EffectiveCandle> {
         let slot = match self.slot {
             Some(slot) if slot.holds(candle.time) => slot,
             _ => self.venue.slot(candle.time)?,
@@ -184,7 +184,7 @@ impl<'a> ActTimes<'a> {
         let is_tail = slot.is_tail(candle.time);
         let length = if is_tail { i64::from(slot.segment.tail) * 60 } else { 60 };
         let at = Timestamp(candle.time.0 + length);
-        Some(ActingCandle {
+        Some(EffectiveCandle {
             candle,
             at: arrived.map_or(at, |arrived| at.max(arrived)),
             day: slot.day,
@@ -194,45 +194,46 @@ impl<'a> ActTimes<'a> {
 
     /// The daily candle of a coarse day: stamped with the opening of the regular hours, acting at their end. `None` on a day without
     /// trading.
-    pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<ActingCandle> {
+    pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<EffectiveCandle> {
         let day = venue.day(date)?;
         let opening = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
         let candle = Candle { time: day.at(opening.start), session: Session::Intraday, ..candle };
-        Some(ActingCandle { candle, at: venue.day_end(date), day: date, kind: CandleKind::Day })
+        Some(EffectiveCandle { candle, at: venue.day_end(date), day: date, kind: CandleKind::Day })
     }
 }
 
 /// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp. A daily candle is
 /// newer than every minute of its day, and one of those that acted first leaves the daily candle out.
-pub fn drop_overtaken(candles: &mut Vec<ActingCandle>) {
+pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
     let mut coarse: Option<Date> = None;
-    candles.retain(|acting| {
-        let Some(newest) = newest.get_mut(usize::from(acting.candle.session.code())) else { return false };
+    candles.retain(|effective| {
+        let Some(newest) = newest.get_mut(usize::from(effective.candle.session.code())) else { return false };
         let is_covered =
-            acting.candle.session == Session::Intraday && coarse.is_some_and(|day| acting.day <= day);
-        let is_late =
-            is_covered || acting.candle.time < *newest || (acting.is_day() && acting.candle.time == *newest);
-        if acting.is_day() && !is_late {
-            coarse = Some(acting.day);
+            effective.candle.session == Session::Intraday && coarse.is_some_and(|day| effective.day <= day);
+        let is_late = is_covered
+            || effective.candle.time < *newest
+            || (effective.is_day() && effective.candle.time == *newest);
+        if effective.is_day() && !is_late {
+            coarse = Some(effective.day);
         }
-        *newest = acting.candle.time.max(*newest);
+        *newest = effective.candle.time.max(*newest);
         !is_late
     });
 }
 
 /// The price that may be known at an instant: the close of the newest candle that has acted, or the open of the minute that is
 /// running. `candles` ascends by stamp. Closing candles, daily candles and those that came late show nothing before they act.
-pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a ActingCandle>, at: Timestamp) -> Option<Price> {
+pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a EffectiveCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
-    for acting in candles {
-        if acting.candle.time > at {
+    for effective in candles {
+        if effective.candle.time > at {
             break;
         }
-        if acting.at <= at {
-            mark = Some(acting.candle.close);
-        } else if acting.is_running(at) {
-            mark = Some(acting.candle.open);
+        if effective.at <= at {
+            mark = Some(effective.candle.close);
+        } else if effective.is_running(at) {
+            mark = Some(effective.candle.open);
         }
     }
     mark

@@ -11,7 +11,7 @@ use crate::feed::FACTOR_UNIT;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::position::Position;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
+use crate::view::MarketView;
 
 /// Exact, in HKD.
 #[derive(Clone, Debug)]
@@ -55,21 +55,21 @@ pub(crate) struct Valuation {
 
 pub(crate) fn value(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     symbol: &Symbol,
     position: &Position,
 ) -> Result<Valuation, Refusal> {
-    let amount = position.value(scene.mark(symbol), account.settings.cost);
-    let value = scene.convert(position.currency, amount)?;
-    let factors = scene.factors(symbol, position.quantity);
+    let amount = position.value(view.mark(symbol), account.settings.cost);
+    let value = view.convert(position.currency, amount)?;
+    let factors = view.factors(symbol, position.quantity);
     let part = |factor: i64| value.abs().share(factor, FACTOR_UNIT);
     Ok(Valuation { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
 }
 
 /// The figures of an account at an instant; refused when a currency it holds has no rate.
-pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal> {
+pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refusal> {
     let mut figures = Figures {
-        balances: balances(account, scene),
+        balances: balances(account, view),
         total_cash: HkdAmount::ZERO,
         market_value: HkdAmount::ZERO,
         init_margin: HkdAmount::ZERO,
@@ -79,12 +79,12 @@ pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal>
         has_short: false,
     };
     for (currency, balance) in &figures.balances {
-        let cash = scene.convert(*currency, balance.cash)?;
+        let cash = view.convert(*currency, balance.cash)?;
         figures.total_cash = figures.total_cash.plus(cash);
         figures.debt = figures.debt.plus(HkdAmount::ZERO.minus(cash).or_zero());
     }
     for (symbol, position) in account.positions() {
-        let valued = value(account, scene, symbol, position)?;
+        let valued = value(account, view, symbol, position)?;
         figures.market_value = figures.market_value.plus(valued.value);
         figures.init_margin = figures.init_margin.plus(valued.init);
         figures.maintenance_margin = figures.maintenance_margin.plus(valued.maintenance);
@@ -96,15 +96,15 @@ pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal>
 
 /// The figures of an account in a currency; its own is HKD. `asked` is the currency that a client named. An account that has nothing
 /// but that currency needs no rate for it.
-pub fn report(account: &Account, scene: &Scene<'_>, asked: Option<Currency>) -> Result<Report, Refusal> {
-    let in_unit = |scene: &Scene<'_>| figures(account, scene)?.report(account, scene, asked);
-    match asked.map(|currency| (currency, scene.rate(currency))) {
+pub fn report(account: &Account, view: &MarketView<'_>, asked: Option<Currency>) -> Result<Report, Refusal> {
+    let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, asked);
+    match asked.map(|currency| (currency, view.rate(currency))) {
         // The credit line is in HKD.
         Some((currency, Err(refusal))) if account.usable_credit().is_zero() => {
-            in_unit(&scene.within(currency)).map_err(|_| refusal)
+            in_unit(&view.within(currency)).map_err(|_| refusal)
         }
         Some((_, Err(refusal))) => Err(refusal),
-        Some((_, Ok(_))) | None => in_unit(scene),
+        Some((_, Ok(_))) | None => in_unit(view),
     }
 }
 
@@ -131,16 +131,16 @@ impl Figures {
     fn report(
         self,
         account: &Account,
-        scene: &Scene<'_>,
+        view: &MarketView<'_>,
         asked: Option<Currency>,
     ) -> Result<Report, Refusal> {
         let currency = asked.unwrap_or(Currency::HKD);
-        let rate = scene.rate(currency)?;
+        let rate = view.rate(currency)?;
         let credit = Rate::ONE.convert(account.usable_credit());
         let mut remaining = credit;
         for (of, balance) in &self.balances {
             if asked.is_none_or(|asked| asked == *of) {
-                remaining = remaining.plus(scene.convert(*of, balance.available())?);
+                remaining = remaining.plus(view.convert(*of, balance.available())?);
             }
         }
         let level = self.risk_level();

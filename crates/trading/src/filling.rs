@@ -4,13 +4,13 @@ use market::{Price, Timestamp};
 
 use crate::balance::added_fees;
 use crate::event::{Bar, Event, Execution, FillRule};
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::funds::{Credit, cover_value, largest, spendable};
 use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
+use crate::view::MarketView;
 use crate::words::OrderType;
 use crate::work::Work;
 
@@ -31,7 +31,7 @@ pub(crate) fn fill(
     work: &mut Work<'_>,
     at: Timestamp,
     id: OrderId,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     offer: Offer,
 ) -> Quantity {
     let Some(order) = work.account.order(id) else { return Quantity::ZERO };
@@ -41,14 +41,14 @@ pub(crate) fn fill(
     if !wanted.is_positive() {
         return Quantity::ZERO;
     }
-    let scene = work.before_roll(at);
+    let view = work.before_roll(at);
     let quantity = if order.terms.side.is_buy() && !order.is_forced {
-        fitting(work, &scene, order, acting, offer, wanted)
+        fitting(work, &view, order, effective, offer, wanted)
     } else {
         wanted
     };
     if quantity.is_positive() {
-        let filled = filled(work, &scene, order, acting, Offer { budget, ..offer }, quantity);
+        let filled = filled(work, &view, order, effective, Offer { budget, ..offer }, quantity);
         work.record(Some(at), Event::Filled(Box::new(filled)));
     }
     if quantity < wanted {
@@ -59,17 +59,17 @@ pub(crate) fn fill(
 
 fn filled(
     work: &Work<'_>,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     offer: Offer,
     quantity: Quantity,
 ) -> Execution {
-    let day = acting.day;
+    let day = effective.day;
     let before = order.traded_on(day);
     let after = before.plus(Money::of(offer.price, quantity, order.facts.multiplier), quantity);
     let charged = crate::balance::charged(work.account, order, day);
-    let (venue, kind) = (scene.venue(order.market()), order.facts.kind);
+    let (venue, kind) = (view.venue(order.market()), order.facts.kind);
     Execution {
         id: order.id,
         symbol: order.symbol().clone(),
@@ -77,10 +77,10 @@ fn filled(
         quantity,
         price: offer.price,
         facts: order.facts,
-        fees: scene.tables.fees.added(charged, before, after),
+        fees: view.tables.fees.added(charged, before, after),
         day,
-        settles_on: scene.tables.settlement.date(venue, kind, day),
-        candle: Bar::of(acting),
+        settles_on: view.tables.settlement.date(venue, kind, day),
+        candle: Bar::of(effective),
         rule: offer.rule,
         budget: offer.budget,
     }
@@ -89,24 +89,24 @@ fn filled(
 /// The largest part of a buy that rule (a) allows, the order's own reserve given back.
 fn fitting(
     work: &Work<'_>,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     offer: Offer,
     wanted: Quantity,
 ) -> Quantity {
     let account = &*work.account;
     // Without a rate for its currency the credit line is worth nothing.
-    let there = spendable(account, scene, order.facts.currency, order.id, Credit::Usable)
-        .or_else(|_| spendable(account, scene, order.facts.currency, order.id, Credit::None))
+    let there = spendable(account, view, order.facts.currency, order.id, Credit::Usable)
+        .or_else(|_| spendable(account, view, order.facts.currency, order.id, Credit::None))
         .unwrap_or_default();
     let short = (-account.held(order.symbol())).or_zero();
-    let before = order.traded_on(acting.day);
+    let before = order.traded_on(effective.day);
     let check = |quantity: Quantity| {
         let principal = Money::of(offer.price, quantity, order.facts.multiplier);
         let after = before.plus(principal, quantity);
-        let fees = added_fees(account, order, scene, acting.day, before, after);
-        let covered = cover_value(account, scene, order, quantity.min(short));
+        let fees = added_fees(account, order, view, effective.day, before, after);
+        let covered = cover_value(account, view, order, quantity.min(short));
         let fits = principal + fees <= there + covered;
         if fits { Ok(()) } else { Err(Refusal::plain(NO_FUNDS)) }
     };

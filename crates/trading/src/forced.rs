@@ -8,17 +8,17 @@ use crate::money::{HkdAmount, Rate};
 use crate::order::{Facts, Standing};
 use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
-use crate::scene::Scene;
 use crate::sessions::{Hours, place};
 use crate::terms::Terms;
+use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, OutsideRth, Side, TimeInForce};
 use crate::work::Work;
 
 /// At each act: begins, goes on with, or ends forced selling.
 pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
-    let scene = work.before_roll(at);
+    let view = work.before_roll(at);
     // Without a rate nobody can say what the account is worth, so nothing is forced.
-    let Ok(figures) = figures(work.account, &scene) else { return };
+    let Ok(figures) = figures(work.account, &view) else { return };
     let net = figures.net_assets();
     let hkd = |amount: HkdAmount| amount.to(Rate::ONE);
     let was_on = work.account.is_liquidating;
@@ -39,28 +39,28 @@ pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     if work.account.open_orders().any(|order| order.is_forced) {
         return;
     }
-    if let Some(accepted) = largest_close(work, &scene) {
+    if let Some(accepted) = largest_close(work, &view) {
         work.record(Some(at), Event::Accepted(Box::new(accepted)));
     }
 }
 
 /// A market order that closes the largest position that can be closed.
-fn largest_close(work: &Work<'_>, scene: &Scene<'_>) -> Option<AcceptedOrder> {
+fn largest_close(work: &Work<'_>, view: &MarketView<'_>) -> Option<AcceptedOrder> {
     let account = &*work.account;
     let mut positions: Vec<(HkdAmount, &Symbol)> = account
         .positions()
-        .filter(|(symbol, _)| scene.mark(symbol).is_some())
+        .filter(|(symbol, _)| view.mark(symbol).is_some())
         .filter_map(|(symbol, position)| {
-            Some((value(account, scene, symbol, position).ok()?.value.abs(), symbol))
+            Some((value(account, view, symbol, position).ok()?.value.abs(), symbol))
         })
         .collect();
     positions.sort_by(|(a, first), (b, second)| b.cmp(a).then(first.cmp(second)));
-    positions.into_iter().find_map(|(_, symbol)| close(work, scene, symbol))
+    positions.into_iter().find_map(|(_, symbol)| close(work, view, symbol))
 }
 
-fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<AcceptedOrder> {
+fn close(work: &Work<'_>, view: &MarketView<'_>, symbol: &Symbol) -> Option<AcceptedOrder> {
     let account = &*work.account;
-    let security = scene.security(symbol)?;
+    let security = view.security(symbol)?;
     let available = account.available_quantity(symbol, None);
     let quantity = available.abs().down_to(security.lot.max(Quantity::SMALLEST));
     if quantity.is_zero() {
@@ -79,11 +79,11 @@ fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<Accepted
         time_in_force: TimeInForce::Day,
         expire_date: None,
     };
-    let placement = place(scene.venue(symbol.market()), hours, scene.at)?;
-    let ticks = scene.ticks(symbol, security.kind, placement.day);
+    let placement = place(view.venue(symbol.market()), hours, view.at)?;
+    let ticks = view.ticks(symbol, security.kind, placement.day);
     let reserve_price =
-        scene.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
-    let is_open = scene.at >= placement.reports_at;
+        view.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
+    let is_open = view.at >= placement.reports_at;
     let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
     let standing = Standing { status, placement, reserve_price, watch: None };
     let (id, sequence) = (account.next_order(), account.next_sequence());

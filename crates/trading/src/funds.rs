@@ -12,7 +12,7 @@ use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::reserves::Reserve;
-use crate::scene::Scene;
+use crate::view::MarketView;
 use crate::words::{AccountType, Side};
 
 use market::{Price, Symbol};
@@ -38,23 +38,23 @@ pub(crate) enum Credit {
 /// is given back first.
 pub(crate) fn spendable(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     currency: Currency,
     own: OrderId,
     credit: Credit,
 ) -> Result<Money, Refusal> {
-    let available = balance(account, scene, currency, Some(own)).available();
+    let available = balance(account, view, currency, Some(own)).available();
     let line = account.usable_credit();
     if credit == Credit::None || line.is_zero() {
         return Ok(available);
     }
     let mut used = HkdAmount::ZERO;
     for (other, _) in account.currencies().filter(|(other, _)| *other != currency) {
-        let short_of = (-balance(account, scene, other, Some(own)).available()).or_zero();
-        used = used.plus(scene.convert(other, short_of)?);
+        let short_of = (-balance(account, view, other, Some(own)).available()).or_zero();
+        used = used.plus(view.convert(other, short_of)?);
     }
     let left = Rate::ONE.convert(line).minus(used).or_zero();
-    Ok(available + left.floor_to(scene.rate(currency)?))
+    Ok(available + left.floor_to(view.rate(currency)?))
 }
 
 /// The part of a buy that closes a short position; open buys count first.
@@ -67,23 +67,33 @@ pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> 
 }
 
 /// The money locked for a short quantity.
-pub(crate) fn cover_value(account: &Account, scene: &Scene<'_>, order: &Order, quantity: Quantity) -> Money {
+pub(crate) fn cover_value(
+    account: &Account,
+    view: &MarketView<'_>,
+    order: &Order,
+    quantity: Quantity,
+) -> Money {
     if quantity.is_zero() {
         return Money::ZERO;
     }
     let Some(position) = account.position(order.symbol()) else { return Money::ZERO };
     let (all, held) =
-        (position.value(scene.mark(order.symbol()), account.settings.cost).abs(), position.quantity.abs());
+        (position.value(view.mark(order.symbol()), account.settings.cost).abs(), position.quantity.abs());
     let share = all.units().saturating_mul(i128::from(quantity.units())) / i128::from(held.units().max(1));
     Money::from_units(share)
 }
 
 /// Rule (a): what a buy costs must be there in its currency, or be lent.
-fn rule_a(account: &Account, scene: &Scene<'_>, demand: Demand<'_>, credit: Credit) -> Result<(), Refusal> {
+fn rule_a(
+    account: &Account,
+    view: &MarketView<'_>,
+    demand: Demand<'_>,
+    credit: Credit,
+) -> Result<(), Refusal> {
     let Demand { order, quantity, price } = demand;
-    let needed = reserve_for(account, order, scene, quantity, price).total();
-    let covered = cover_value(account, scene, order, covering(account, order, quantity));
-    let there = spendable(account, scene, order.facts.currency, order.id, credit)? + covered;
+    let needed = reserve_for(account, order, view, quantity, price).total();
+    let covered = cover_value(account, view, order, covering(account, order, quantity));
+    let there = spendable(account, view, order.facts.currency, order.id, credit)? + covered;
     if needed <= there {
         return Ok(());
     }
@@ -97,10 +107,10 @@ fn is_short_sale(account: &Account, order: &Order) -> bool {
 }
 
 /// Whether the account's margins limit what it buys.
-fn is_margined(account: &Account, scene: &Scene<'_>, order: &Order) -> bool {
+fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool {
     let shorts = || {
         account.positions().any(|(_, position)| position.quantity.is_negative())
-            || (held(account, scene, |sums| sums.has_sell_beside(order.id.number()))
+            || (held(account, view, |sums| sums.has_sell_beside(order.id.number()))
                 && account
                     .open_orders()
                     .any(|open| open.id != order.id && open.is_working() && is_short_sale(account, open)))
@@ -110,42 +120,42 @@ fn is_margined(account: &Account, scene: &Scene<'_>, order: &Order) -> bool {
 }
 
 /// The margin factors of what an order opens.
-fn order_factors(scene: &Scene<'_>, order: &Order) -> Factors {
+fn order_factors(view: &MarketView<'_>, order: &Order) -> Factors {
     let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
-    scene.factors(order.symbol(), side)
+    view.factors(order.symbol(), side)
 }
 
 /// What an order ties up of the buying power, in HKD.
 fn tied_up(
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
     factors: Factors,
     reserve: Reserve,
 ) -> Result<HkdAmount, Refusal> {
     let currency = order.facts.currency;
-    let margin = scene.convert(currency, reserve.principal)?.share(factors.im, FACTOR_UNIT);
-    Ok(margin.plus(scene.convert(currency, reserve.fees)?))
+    let margin = view.convert(currency, reserve.principal)?.share(factors.im, FACTOR_UNIT);
+    Ok(margin.plus(view.convert(currency, reserve.fees)?))
 }
 
 /// Rule (b): the margin of what is opened must be left of the buying power.
-fn rule_b(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
+fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
     let Demand { order, quantity, price } = demand;
     let opening = quantity - covering(account, order, quantity);
-    if !is_margined(account, scene, order) || opening.is_zero() {
+    if !is_margined(account, view, order) || opening.is_zero() {
         return Ok(());
     }
-    let fees = reserve_for(account, order, scene, quantity, price).fees;
+    let fees = reserve_for(account, order, view, quantity, price).fees;
     let reserve = Reserve { principal: Money::of(price, opening, order.facts.multiplier), fees };
-    let needed = tied_up(scene, order, order_factors(scene, order), reserve)?;
-    let mut left = figures(account, scene)?.buy_power();
-    left = held(account, scene, |sums| {
+    let needed = tied_up(view, order, order_factors(view, order), reserve)?;
+    let mut left = figures(account, view)?.buy_power();
+    left = held(account, view, |sums| {
         // The factors of a security are read once, whatever the number of its orders.
         let mut known: BTreeMap<(&Symbol, Side), Factors> = BTreeMap::new();
         for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
             if open.terms.side.is_buy() || is_short_sale(account, open) {
                 let key = (open.symbol(), open.terms.side);
-                let factors = *known.entry(key).or_insert_with(|| order_factors(scene, open));
-                left = left.minus(tied_up(scene, open, factors, sums.of_order(open.id.number()))?);
+                let factors = *known.entry(key).or_insert_with(|| order_factors(view, open));
+                left = left.minus(tied_up(view, open, factors, sums.of_order(open.id.number()))?);
             }
         }
         Ok(left)
@@ -158,16 +168,24 @@ fn rule_b(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<()
 }
 
 /// Both rules for a buy, the second alone for a short sale.
-pub(crate) fn check_funds(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_funds(
+    account: &Account,
+    view: &MarketView<'_>,
+    demand: Demand<'_>,
+) -> Result<(), Refusal> {
     if demand.order.terms.side.is_buy() {
-        rule_a(account, scene, demand, Credit::Usable)?;
+        rule_a(account, view, demand, Credit::Usable)?;
     }
-    rule_b(account, scene, demand)
+    rule_b(account, view, demand)
 }
 
 /// Rule (a) without credit: what cash alone pays for.
-pub(crate) fn check_cash(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
-    rule_a(account, scene, demand, Credit::None)
+pub(crate) fn check_cash(
+    account: &Account,
+    view: &MarketView<'_>,
+    demand: Demand<'_>,
+) -> Result<(), Refusal> {
+    rule_a(account, view, demand, Credit::None)
 }
 
 /// The largest multiple of `step` up to `most` that passes a check. What a quantity needs grows with it.

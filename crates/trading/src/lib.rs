@@ -5,7 +5,7 @@
 //! [`Account`] is the fold of its [`Entry`]s, so the same entries give the same account, an account as of yesterday is its
 //! journal cut there, and a snapshot can be thrown away.
 //!
-//! Start with [`Desk`]: [`Desk::advance`] lets everything happen that happens up to an instant, [`Desk::handle`] does that and
+//! Start with [`Engine`]: [`Engine::advance`] lets everything happen that happens up to an instant, [`Engine::handle`] does that and
 //! carries out a [`Command`], [`decide`] tells what a command would do. Both return an [`Outcome`]: entries to keep durably,
 //! then pushes to send.
 //!
@@ -65,7 +65,7 @@ mod command;
 mod currency;
 mod decide;
 mod decimal;
-mod desk;
+mod engine;
 mod estimate;
 mod event;
 mod feed;
@@ -92,7 +92,6 @@ mod refusal;
 mod release;
 mod reserves;
 mod roll;
-mod scene;
 mod sessions;
 mod settings;
 pub mod statement;
@@ -102,6 +101,7 @@ mod terms;
 mod timers;
 mod triggers;
 mod verdict;
+mod view;
 mod views;
 mod words;
 mod work;
@@ -113,14 +113,14 @@ pub use command::{Command, Submit, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_exact_price, parse_price, plain_price};
-pub use desk::Desk;
+pub use engine::Engine;
 pub use estimate::{Estimate, EstimateQuery, estimate};
 pub use event::{
     AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, GridTrigger, NewGrid, Release, Trigger,
     VERSION,
 };
 pub use feed::{
-    ActTimes, ActingCandle, CandleKind, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of,
+    ActTimes, CandleKind, CorporateAction, EffectiveCandle, Factors, Feed, Security, drop_overtaken, mark_of,
 };
 pub use figures::{Figures, Report, figures, report};
 pub use grid::{
@@ -134,11 +134,11 @@ pub use position::Position;
 pub use push::{OrderPush, Push};
 pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
-pub use scene::{Dates, Scene};
 pub use sessions::{Auction, Placement};
 pub use settings::{AccountLimits, Setting, Settings, Share, start_cash};
 pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
+pub use view::{Dates, MarketView};
 pub use views::{book_date, charges, is_today, next_wake};
 pub use words::{
     AccountType, BoundEvent, ChargeGroup, CostMethod, FeePlan, GridHours, GridOrderType, GridStatus,

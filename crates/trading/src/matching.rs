@@ -3,7 +3,7 @@
 use market::Price;
 
 use crate::event::FillRule;
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::order::Order;
 use crate::pricing::slipped;
 use crate::quantity::Quantity;
@@ -14,8 +14,8 @@ use crate::words::{OrderStatus, OrderType, Side, Touch};
 
 /// Whether a candle may fill an order: it trades in the candle's lane, is reported, came before the candle, and has no fill of it. A
 /// candle acts once; one that another process noticed later must not fill an order again.
-pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
-    let candle = &acting.candle;
+pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
+    let candle = &effective.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
     if !is_reported || candle.volume <= 0 || !trades_in(order.outside_rth(), candle.session) {
         return false;
@@ -24,7 +24,7 @@ pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
         return false;
     }
     let joins_auctions = order.fills_as().joins_closing_auction();
-    if acting.is_tail() && joins_auctions {
+    if effective.is_tail() && joins_auctions {
         return joins_tail(order.since.at(), candle.time);
     }
     order.since.allows(candle.time)
@@ -33,15 +33,15 @@ pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
 /// The price at which a candle fills an order, and why; `None` if it does not.
 pub(crate) fn price_in<'t>(
     order: &Order,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     settings: &Settings,
     ticks: impl FnOnce() -> &'t Ticks,
 ) -> Option<(Price, FillRule)> {
-    let candle = &acting.candle;
+    let candle = &effective.candle;
     let limit = order.terms.price.unwrap_or_default();
     let side = order.terms.side;
-    if acting.is_tail() {
-        return tail_price(order, acting).map(|price| (price, FillRule::ClosingAuction));
+    if effective.is_tail() {
+        return tail_price(order, effective).map(|price| (price, FillRule::ClosingAuction));
     }
     let crosses = |price: Price| crosses(side, limit, price, settings.touch);
     let extreme = if side.is_buy() { candle.low } else { candle.high };
@@ -63,13 +63,15 @@ pub(crate) fn price_in<'t>(
         OrderType::OddLot => (crosses(candle.open) || crosses(extreme)).then_some((limit, FillRule::OddLot)),
         OrderType::Auction => {
             let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
-            (is_its && !acting.is_day()).then_some((candle.open, FillRule::OpeningAuction))
+            (is_its && !effective.is_day()).then_some((candle.open, FillRule::OpeningAuction))
         }
         // From its first auction on it is a limit order. A coarse day has no auction, and is stamped as its opening one.
         OrderType::AuctionLimit => match auction {
             Some(auction) if candle.time < auction.stamp => None,
             Some(auction)
-                if candle.time == auction.stamp && !acting.is_day() && reaches(side, limit, candle.open) =>
+                if candle.time == auction.stamp
+                    && !effective.is_day()
+                    && reaches(side, limit, candle.open) =>
             {
                 Some((candle.open, FillRule::OpeningAuction))
             }
@@ -80,15 +82,15 @@ pub(crate) fn price_in<'t>(
 }
 
 /// The closing auction has one price for all.
-fn tail_price(order: &Order, acting: &ActingCandle) -> Option<Price> {
-    let close = acting.candle.close;
+fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
+    let close = effective.candle.close;
     match order.fills_as() {
         OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit => {
             reaches(order.terms.side, order.terms.price?, close).then_some(close)
         }
         OrderType::Auction => {
             let auction = order.standing.placement.auction?;
-            (auction.is_closing && auction.stamp == acting.candle.time).then_some(close)
+            (auction.is_closing && auction.stamp == effective.candle.time).then_some(close)
         }
         _ => None,
     }
@@ -105,9 +107,9 @@ fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
 }
 
 /// The quantity one account may take of a candle; `None` for no limit.
-pub(crate) fn budget(settings: &Settings, acting: &ActingCandle, lot: Quantity) -> Option<Quantity> {
+pub(crate) fn budget(settings: &Settings, effective: &EffectiveCandle, lot: Quantity) -> Option<Quantity> {
     let share = settings.participation?;
-    let volume = Quantity::whole(acting.candle.volume);
+    let volume = Quantity::whole(effective.candle.volume);
     let units = i128::from(volume.units()) * i128::from(share.units()) / i128::from(SHARE_UNIT);
     let taken = Quantity::from_units(i64::try_from(units).unwrap_or(i64::MAX)).down_to(lot);
     Some(if taken.is_zero() && volume >= lot { lot } else { taken })

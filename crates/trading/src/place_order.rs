@@ -12,20 +12,20 @@ use crate::fold::new_order;
 use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
 use crate::pricing::market_reserve;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::sessions::{Placement, no_cancel};
 use crate::terms::{Changes, Terms};
 use crate::verdict::{Failure, check_account};
+use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, TriggerStatus};
 
-pub(crate) fn submit(account: &Account, scene: &Scene<'_>, request: &Submit) -> Result<Event, Refusal> {
-    let admission = admit(&account.settings, scene, request)?;
+pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit) -> Result<Event, Refusal> {
+    let admission = admit(&account.settings, view, request)?;
     account.check_open_orders()?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let standing = match admission.terms.delayed_until {
         Some(_) => plain_standing(OrderStatus::DelayedNotReported, admission.placement),
-        None => stand(account, scene, &admission)?,
+        None => stand(account, view, &admission)?,
     };
     let is_held = admission.terms.delayed_until.is_some();
     let terms = admission.terms;
@@ -42,7 +42,7 @@ pub(crate) fn submit(account: &Account, scene: &Scene<'_>, request: &Submit) -> 
     if is_held {
         return Ok(Event::Accepted(accepted));
     }
-    match judge(account, scene, &new_order(&accepted, scene.at)) {
+    match judge(account, view, &new_order(&accepted, view.at)) {
         Ok(()) => Ok(Event::Accepted(accepted)),
         Err(Failure::Refused(refusal)) => Err(refusal),
         Err(Failure::Rejected(refusal)) => Ok(Event::Rejected { id, refusal, order: Some(accepted) }),
@@ -50,16 +50,16 @@ pub(crate) fn submit(account: &Account, scene: &Scene<'_>, request: &Submit) -> 
 }
 
 /// A held order at its time: all checks, and any failure rejects it.
-pub(crate) fn activate(account: &Account, scene: &Scene<'_>, order: &Order) -> Event {
+pub(crate) fn activate(account: &Account, view: &MarketView<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let asked = Terms { delayed_until: None, ..order.terms.clone() };
         // What was withdrawn meanwhile was taken when it was submitted.
         let request = Submit { terms: asked, takes_withdrawn: true };
-        let admission = admit(&account.settings, scene, &request)?;
-        let standing = stand(account, scene, &admission)?;
+        let admission = admit(&account.settings, view, &request)?;
+        let standing = stand(account, view, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();
-        judge(account, scene, &active).map_err(Failure::into_refusal)?;
+        judge(account, view, &active).map_err(Failure::into_refusal)?;
         // The time it was held for stays among its terms.
         let terms = Box::new(Terms { delayed_until: order.terms.delayed_until, ..admission.terms });
         Ok(Event::Activated { id: order.id, sequence: account.next_sequence(), terms, standing })
@@ -72,19 +72,19 @@ fn plain_standing(status: OrderStatus, placement: Placement) -> Standing {
 }
 
 /// Checks 8 and 9, and how the order stands if it is accepted now.
-fn stand(account: &Account, scene: &Scene<'_>, admission: &Admission) -> Result<Standing, Refusal> {
+fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Result<Standing, Refusal> {
     let Admission { terms, placement, .. } = admission;
-    let mark = scene.mark(&terms.symbol);
+    let mark = view.mark(&terms.symbol);
     check_mark(terms, mark)?;
     if terms.order_type.is_conditional() {
         let watch = mark.map(|mark| watch(terms, mark));
         let standing = plain_standing(OrderStatus::VarietiesNotReported, *placement);
         return Ok(Standing { watch, ..standing });
     }
-    let is_open = scene.at >= placement.reports_at;
+    let is_open = view.at >= placement.reports_at;
     let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
     let kind = admission.security.kind;
-    let ticks = scene.ticks(&terms.symbol, kind, placement.day);
+    let ticks = view.ticks(&terms.symbol, kind, placement.day);
     let at_market = mark.map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
     let reserve_price = if terms.order_type.is_market() { at_market } else { terms.price };
     Ok(Standing { reserve_price, ..plain_standing(status, *placement) })
@@ -101,46 +101,46 @@ fn watch(terms: &Terms, mark: Price) -> Watch {
 }
 
 /// Checks 10 to 12; a conditional order meets them when it is released.
-fn judge(account: &Account, scene: &Scene<'_>, order: &Order) -> Result<(), Failure> {
+fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), Failure> {
     match order.standing.reserve_price {
-        Some(price) => check_account(account, scene, order, price),
+        Some(price) => check_account(account, view, order, price),
         None => Ok(()),
     }
 }
 
 /// An order that may be changed now.
-fn changeable<'a>(account: &'a Account, scene: &Scene<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
+fn changeable<'a>(account: &'a Account, view: &MarketView<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
     let order = account.order(id).ok_or_else(|| Refusal::plain("order not found"))?;
     if !order.is_open() {
         return Err(Refusal::plain(format!("order is {}", order.status())));
     }
-    if let Some((from, until)) = no_cancel(scene.venue(order.market()), scene.at) {
+    if let Some((from, until)) = no_cancel(view.venue(order.market()), view.at) {
         return Err(Refusal::plain(format!("order cannot be changed from {from} to {until}")));
     }
     Ok(order)
 }
 
-pub(crate) fn cancel(account: &Account, scene: &Scene<'_>, id: OrderId) -> Result<Event, Refusal> {
-    changeable(account, scene, id).map(|order| Event::Canceled { id: order.id, reason: None })
+pub(crate) fn cancel(account: &Account, view: &MarketView<'_>, id: OrderId) -> Result<Event, Refusal> {
+    changeable(account, view, id).map(|order| Event::Canceled { id: order.id, reason: None })
 }
 
 pub(crate) fn replace(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     id: OrderId,
     changes: &Changes,
 ) -> Result<Event, Refusal> {
-    let order = changeable(account, scene, id)?;
+    let order = changeable(account, view, id)?;
     if order.terms.order_type == OrderType::SpecialLimit {
         return Err(Refusal::plain("SLO cannot be replaced"));
     }
     let terms = changed(order, changes);
-    check_changes(account, scene, order, &terms, changes)?;
-    let standing = stand_again(account, scene, order, &terms)?;
+    check_changes(account, view, order, &terms, changes)?;
+    let standing = stand_again(account, view, order, &terms)?;
     let mut candidate = order.clone();
     candidate.terms = terms.clone();
     candidate.standing = standing.clone();
-    judge(account, scene, &candidate).map_err(Failure::into_refusal)?;
+    judge(account, view, &candidate).map_err(Failure::into_refusal)?;
     Ok(Event::Replaced { id, sequence: account.next_sequence(), terms: Box::new(terms), standing })
 }
 
@@ -183,19 +183,19 @@ fn as_in_replacement(refusal: Refusal) -> Refusal {
 /// Checks 1 and 3 to 7 on new terms. A price that was not given anew stays valid on a new tick table.
 fn check_changes(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
     terms: &Terms,
     changes: &Changes,
 ) -> Result<(), Refusal> {
-    check_symbol(scene, &terms.symbol)?;
+    check_symbol(view, &terms.symbol)?;
     check_fields(terms).map_err(as_in_replacement)?;
     if terms.quantity <= order.executed {
         let text = format!("quantity must be above the executed {}: cancel instead", order.executed);
         return Err(Refusal::check(5, text));
     }
-    let day = scene.date(order.market()).max(order.standing.placement.day);
-    let security = scene.security_on(&terms.symbol, day).ok_or_else(|| Refusal::check(1, NO_QUOTES))?;
+    let day = view.date(order.market()).max(order.standing.placement.day);
+    let security = view.security_on(&terms.symbol, day).ok_or_else(|| Refusal::check(1, NO_QUOTES))?;
     check_quantity(&account.settings, terms, &security)?;
     let given = Terms {
         price: terms.price.filter(|_| changes.price.is_some()),
@@ -203,13 +203,13 @@ fn check_changes(
         monitor_price: terms.monitor_price.filter(|_| changes.monitor_price.is_some()),
         ..terms.clone()
     };
-    check_ticks(scene, &given, security.kind, day)
+    check_ticks(view, &given, security.kind, day)
 }
 
 /// Checks 8 and 9 on new terms, and how the order stands under them: its day and end stay, a condition starts anew.
 fn stand_again(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
     terms: &Terms,
 ) -> Result<Standing, Refusal> {
@@ -217,7 +217,7 @@ fn stand_again(
     if old.status == OrderStatus::DelayedNotReported {
         return Ok(old.clone());
     }
-    let mark = scene.mark(&terms.symbol);
+    let mark = view.mark(&terms.symbol);
     let waits = terms.order_type.is_conditional() && !is_released(order);
     if waits {
         check_mark(terms, mark)?;
@@ -225,8 +225,8 @@ fn stand_again(
     }
     // A released order is checked as the plain one it has become.
     check_mark(&Terms { order_type: order.fills_as(), trigger_price: None, ..terms.clone() }, mark)?;
-    let day = scene.date(order.market()).max(old.placement.day);
-    let ticks = scene.ticks(&terms.symbol, order.facts.kind, day);
+    let day = view.date(order.market()).max(old.placement.day);
+    let ticks = view.ticks(&terms.symbol, order.facts.kind, day);
     let reserve_price = if terms.order_type.is_market() {
         mark.map(|mark| market_reserve(mark, account.settings.market_reserve, ticks))
     } else {

@@ -4,7 +4,7 @@
 use market::{Price, Symbol};
 
 use crate::account::Account;
-use crate::feed::{ActingCandle, CandleKind};
+use crate::feed::{CandleKind, EffectiveCandle};
 use crate::grid::Grid;
 use crate::order::{Direction, Order, Watch};
 use crate::words::{OrderStatus, OrderType};
@@ -82,12 +82,12 @@ impl Reach {
 
     /// Whether a candle could do anything. In a closing auction all prices but the close are without meaning, and a daily candle puts
     /// grids to sleep whatever its prices.
-    pub(crate) fn holds(self, acting: &ActingCandle) -> bool {
-        let candle = &acting.candle;
+    pub(crate) fn holds(self, effective: &EffectiveCandle) -> bool {
+        let candle = &effective.candle;
         match self {
             Reach::Every => true,
             Reach::Beyond { down_to, up_to } => {
-                candle.low <= down_to || candle.high >= up_to || acting.kind != CandleKind::Minute
+                candle.low <= down_to || candle.high >= up_to || effective.kind != CandleKind::Minute
             }
         }
     }

@@ -3,12 +3,12 @@
 use market::{Price, Timestamp};
 
 use crate::event::{Bar, Event, Release, Trigger};
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::order::{Order, OrderId, Watch};
 use crate::pricing::{Stop, depth_price, market_reserve};
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::verdict::{Failure, check_account};
+use crate::view::MarketView;
 use crate::words::OrderType;
 use crate::work::Work;
 
@@ -17,13 +17,13 @@ pub(crate) fn release(
     work: &mut Work<'_>,
     at: Timestamp,
     id: OrderId,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     how: Trigger,
     best: Option<Price>,
 ) -> bool {
     let Some(order) = work.account.order(id) else { return false };
-    let scene = work.before_roll(at);
-    let event = match prepare(work, &scene, order, acting, how, best) {
+    let view = work.before_roll(at);
+    let event = match prepare(work, &view, order, effective, how, best) {
         Ok(release) => Event::Released(Box::new(release)),
         Err(refusal) => Event::Rejected { id, refusal, order: None },
     };
@@ -34,17 +34,17 @@ pub(crate) fn release(
 
 fn prepare(
     work: &Work<'_>,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
-    acting: &ActingCandle,
+    effective: &EffectiveCandle,
     how: Trigger,
     best: Option<Price>,
 ) -> Result<Release, Refusal> {
     let terms = &order.terms;
-    let ticks = scene.ticks(&terms.symbol, order.facts.kind, acting.day);
+    let ticks = view.ticks(&terms.symbol, order.facts.kind, effective.day);
     let mark = match how {
-        Trigger::Gap => acting.candle.open,
-        Trigger::Inside => scene.mark(&terms.symbol).unwrap_or(acting.candle.close),
+        Trigger::Gap => effective.candle.open,
+        Trigger::Inside => view.mark(&terms.symbol).unwrap_or(effective.candle.close),
     };
     let price = match best {
         Some(_) if order.fills_as() == OrderType::Market => None,
@@ -60,13 +60,13 @@ fn prepare(
     let mut candidate = order.clone();
     candidate.terms.price = price;
     candidate.standing.reserve_price = Some(reserve_price);
-    check_account(work.account, scene, &candidate, reserve_price).map_err(Failure::into_refusal)?;
+    check_account(work.account, view, &candidate, reserve_price).map_err(Failure::into_refusal)?;
     Ok(Release {
         id: order.id,
         sequence: work.account.next_sequence(),
         price,
         reserve_price,
-        candle: Bar::of(acting),
+        candle: Bar::of(effective),
         how,
         watch: best.map(Watch::Trail),
     })

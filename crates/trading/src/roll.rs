@@ -58,12 +58,11 @@ fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date)
     let venue = work.feed.venue(Market::Hk);
     let Some(next) = venue.calendar().after(date) else { return };
     let days = date.until(next).map_or(1, |span| i64::from(span.get_days()));
-    let scene = work.after_roll(at);
+    let view = work.after_roll(at);
     let currencies: Vec<_> = work.account.currencies().map(|(currency, _)| currency).collect();
     for currency in currencies {
-        let balance = crate::balance::settled(work.account, &scene, currency);
-        let Some(interest) = scene.tables.interest.of(currency, date).filter(|_| balance.is_negative())
-        else {
+        let balance = crate::balance::settled(work.account, &view, currency);
+        let Some(interest) = view.tables.interest.of(currency, date).filter(|_| balance.is_negative()) else {
             continue;
         };
         let (rate_millionths, year) = (interest.rate_millionths, interest.days);

@@ -3,14 +3,14 @@
 
 use market::{Symbol, Timestamp};
 
-use crate::feed::{ActingCandle, Feed};
+use crate::feed::{EffectiveCandle, Feed};
 use crate::reach::Reach;
 
 #[derive(Debug)]
 pub(crate) struct Tape {
     reach: Reach,
     /// Those within reach, each with its place among all candles of its instant.
-    candles: Vec<(usize, ActingCandle)>,
+    candles: Vec<(usize, EffectiveCandle)>,
     next: usize,
     /// Up to where has been looked.
     through: Timestamp,
@@ -42,9 +42,9 @@ impl Tape {
         to: Timestamp,
     ) -> Option<Timestamp> {
         loop {
-            while let Some((_, acting)) = self.candles.get(self.next) {
-                if acting.at > now {
-                    return (acting.at <= to).then_some(acting.at);
+            while let Some((_, effective)) = self.candles.get(self.next) {
+                if effective.at > now {
+                    return (effective.at <= to).then_some(effective.at);
                 }
                 self.next += 1;
             }
@@ -60,13 +60,13 @@ impl Tape {
         let Tape { reach, candles, .. } = self;
         candles.clear();
         let mut last: Option<(Timestamp, usize)> = None;
-        feed.scan(symbol, after, through, &mut |acting| {
-            let place = last.filter(|(at, _)| *at == acting.at).map_or(0, |(_, place)| place + 1);
-            last = Some((acting.at, place));
+        feed.scan(symbol, after, through, &mut |effective| {
+            let place = last.filter(|(at, _)| *at == effective.at).map_or(0, |(_, place)| place + 1);
+            last = Some((effective.at, place));
             // Of candles that came together, one may move the base of a grid, and so bring those behind it into reach.
-            let follows = candles.last().is_some_and(|(_, kept)| kept.at == acting.at);
-            if follows || reach.holds(acting) {
-                candles.push((place, *acting));
+            let follows = candles.last().is_some_and(|(_, kept)| kept.at == effective.at);
+            if follows || reach.holds(effective) {
+                candles.push((place, *effective));
             }
         });
         self.next = 0;
@@ -74,8 +74,8 @@ impl Tape {
     }
 
     /// The candles of an instant which `peek` has just named, each with its place among all of that instant.
-    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, ActingCandle)> {
+    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, EffectiveCandle)> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
-        rest.iter().take_while(move |(_, acting)| acting.at == at)
+        rest.iter().take_while(move |(_, effective)| effective.at == at)
     }
 }

@@ -4,7 +4,7 @@
 use market::Price;
 
 use crate::event::Trigger;
-use crate::feed::ActingCandle;
+use crate::feed::EffectiveCandle;
 use crate::order::{Direction, Order, Watch};
 use crate::pricing::Stop;
 use crate::terms::Terms;
@@ -20,12 +20,12 @@ pub(crate) struct Observation {
     pub(crate) released: Option<Trigger>,
 }
 
-pub(crate) fn look(order: &Order, acting: &ActingCandle) -> Observation {
+pub(crate) fn look(order: &Order, effective: &EffectiveCandle) -> Observation {
     match order.standing.watch {
         None => Observation::default(),
-        Some(Watch::Touch(direction)) => touch(&order.terms, direction, acting),
-        Some(Watch::Monitor(direction)) => monitor(&order.terms, direction, acting),
-        Some(Watch::Trail(best)) => trail(&order.terms, best, acting, true),
+        Some(Watch::Touch(direction)) => touch(&order.terms, direction, effective),
+        Some(Watch::Monitor(direction)) => monitor(&order.terms, direction, effective),
+        Some(Watch::Trail(best)) => trail(&order.terms, best, effective, true),
     }
 }
 
@@ -37,40 +37,40 @@ fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
 }
 
 /// The extreme of a candle in a direction.
-fn extreme(direction: Direction, acting: &ActingCandle) -> Price {
+fn extreme(direction: Direction, effective: &EffectiveCandle) -> Price {
     match direction {
-        Direction::Rise => acting.candle.high,
-        Direction::Fall => acting.candle.low,
+        Direction::Rise => effective.candle.high,
+        Direction::Fall => effective.candle.low,
     }
 }
 
-fn touch(terms: &Terms, direction: Direction, acting: &ActingCandle) -> Observation {
+fn touch(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> Observation {
     let Some(level) = terms.trigger_price else { return Observation::default() };
-    let is_gap = is_beyond(direction, acting.candle.open, level);
-    let is_touched = is_gap || is_beyond(direction, extreme(direction, acting), level);
+    let is_gap = is_beyond(direction, effective.candle.open, level);
+    let is_touched = is_gap || is_beyond(direction, extreme(direction, effective), level);
     // Several touches within a minute cannot be counted: the close stands for the last of them, and the open for none.
     let counts = terms.trigger_count >= 2;
     let released = match () {
-        () if !is_touched || (counts && !is_beyond(direction, acting.candle.close, level)) => None,
+        () if !is_touched || (counts && !is_beyond(direction, effective.candle.close, level)) => None,
         () if is_gap && !counts => Some(Trigger::Gap),
         () => Some(Trigger::Inside),
     };
     Observation { released, ..Observation::default() }
 }
 
-fn monitor(terms: &Terms, direction: Direction, acting: &ActingCandle) -> Observation {
+fn monitor(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> Observation {
     let Some(level) = terms.monitor_price else { return Observation::default() };
-    let open = acting.candle.open;
+    let open = effective.candle.open;
     if is_beyond(direction, open, level) {
-        return Observation { began: Some(open), ..trail(terms, open, acting, false) };
+        return Observation { began: Some(open), ..trail(terms, open, effective, false) };
     }
-    let is_touched = is_beyond(direction, extreme(direction, acting), level);
+    let is_touched = is_beyond(direction, extreme(direction, effective), level);
     Observation { began: is_touched.then_some(level), ..Observation::default() }
 }
 
 /// One candle of a trailing order. The open says nothing when watching began with it.
-fn trail(terms: &Terms, best: Price, acting: &ActingCandle, from_open: bool) -> Observation {
-    let (side, candle) = (terms.side, &acting.candle);
+fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: bool) -> Observation {
+    let (side, candle) = (terms.side, &effective.candle);
     let (better, worse) = match side {
         Side::Sell => (best.max(candle.high), candle.low),
         Side::Buy => (best.min(candle.low), candle.high),

@@ -8,7 +8,7 @@ use crate::funds::{Demand, check_funds};
 use crate::order::Order;
 use crate::quantity::Quantity;
 use crate::refusal::{Code, Refusal};
-use crate::scene::Scene;
+use crate::view::MarketView;
 use crate::words::Kind;
 
 /// How an order failed: before it was taken, or after.
@@ -36,21 +36,21 @@ const HOLDINGS: &str = "insufficient holdings";
 /// Checks 10 to 12 for what remains of an order at its reserve price. The order itself, if it is open, does not count.
 pub(crate) fn check_account(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
     price: Price,
 ) -> Result<(), Failure> {
     let quantity = order.remaining();
     let demand = Demand { order, quantity, price };
     if order.terms.side.is_buy() {
-        check_funds(account, scene, demand).map_err(failed)?;
+        check_funds(account, view, demand).map_err(failed)?;
     } else {
-        check_holdings(account, scene, demand)?;
+        check_holdings(account, view, demand)?;
     }
-    check_risk(account, scene, order, quantity).map_err(failed)
+    check_risk(account, view, order, quantity).map_err(failed)
 }
 
-fn check_holdings(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Failure> {
+fn check_holdings(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Result<(), Failure> {
     let Demand { order, quantity, .. } = demand;
     let symbol = order.symbol();
     let short_of = |available: Quantity| Refusal::check(11, HOLDINGS).with("holdings", quantity, available);
@@ -64,13 +64,13 @@ fn check_holdings(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> R
     if !account.settings.may_short(symbol.market()) {
         return Err(Failure::Refused(short_of(Quantity::ZERO).coded(Code::ShortSale)));
     }
-    check_funds(account, scene, demand).map_err(failed)
+    check_funds(account, view, demand).map_err(failed)
 }
 
 /// Check 12: nothing is opened or enlarged while the account is near its margins.
 fn check_risk(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     order: &Order,
     quantity: Quantity,
 ) -> Result<(), Refusal> {
@@ -85,7 +85,7 @@ fn check_risk(
     if is_smaller || !(owes || is_short) {
         return Ok(());
     }
-    match figures(account, scene)?.risk_level() {
+    match figures(account, view)?.risk_level() {
         level @ (2 | 3) => Err(Refusal::check(12, "margin").with("risk level", 1, level)),
         _ => Ok(()),
     }

@@ -7,9 +7,9 @@ use crate::feed::Feed;
 use crate::grid::{BY_CANCEL, BY_REPLACE};
 use crate::order::Order;
 use crate::roll::CORPORATE_ACTION;
-use crate::scene::Scene;
 use crate::tables::{Fee, Tables};
 use crate::timers;
+use crate::view::MarketView;
 use crate::words::{ChargeGroup, OrderStatus};
 
 /// The trading date an order was last changed on: what happens at a roll's instant before it belongs to the day before.
@@ -41,13 +41,13 @@ fn is_ended_before_roll(order: &Order) -> bool {
 const LONG_AGO: i64 = 30 * 86_400;
 
 /// Whether an order is among today's: open, or submitted or ended on the trading date of its market.
-pub fn is_today(order: &Order, scene: &Scene<'_>) -> bool {
+pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     // Most orders of an account with years behind it are told apart without a calendar.
-    if !order.is_open() && order.updated_at.0 < scene.at.0.saturating_sub(LONG_AGO) {
+    if !order.is_open() && order.updated_at.0 < view.at.0.saturating_sub(LONG_AGO) {
         return false;
     }
-    let venue = scene.feed.venue(order.market());
-    let today = scene.dates.of(order.market());
+    let venue = view.feed.venue(order.market());
+    let today = view.dates.of(order.market());
     let is_on = |date: Option<Date>| date.is_some_and(|date| date >= today);
     order.is_open() || is_on(venue.rolled(order.submitted_at)) || is_on(book_date(order, venue))
 }

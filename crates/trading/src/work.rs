@@ -7,8 +7,8 @@ use crate::event::{Entry, Event, VERSION};
 use crate::feed::Feed;
 use crate::push::Push;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::tables::Tables;
+use crate::view::MarketView;
 
 /// What happened: entries to keep, then messages to send, both in order.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +52,11 @@ impl<'a> Work<'a> {
     }
 
     /// An instant before its rolls: candles, releases and expiries.
-    pub(crate) fn before_roll(&self, at: Timestamp) -> Scene<'a> {
-        Scene::before_roll(self.feed, self.tables, at)
+    pub(crate) fn before_roll(&self, at: Timestamp) -> MarketView<'a> {
+        MarketView::before_roll(self.feed, self.tables, at)
     }
 
-    pub(crate) fn after_roll(&self, at: Timestamp) -> Scene<'a> {
-        Scene::new(self.feed, self.tables, at)
+    pub(crate) fn after_roll(&self, at: Timestamp) -> MarketView<'a> {
+        MarketView::new(self.feed, self.tables, at)
     }
 }

@@ -116,11 +116,11 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
         "{table}"
     );
     // An order of a grid tells its own story.
-    let story = world.ok(&at(LATER, &["order", "why", "1000000001"]));
-    assert!(story.contains("the grid's level 305.6"), "{story}");
-    let story = world.ok(&at(LATER, &["grid", "why", ID]));
+    let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
+    assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
+    let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
     has_lines(
-        &story,
+        &explanation,
         &[
             "grid 1900000001",
             "2026-03-18 10:02:00 HKT  triggered at its level 305.6, above the base 305.2: sells 100",

@@ -73,7 +73,7 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
     ] {
         assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
     }
-    let story = world.ok(&at(FILLED, &["order", "why", &id]));
+    let explanation = world.ok(&at(FILLED, &["order", "why", &id]));
     for line in [
         "order 1000000001",
         "2026-03-18 10:00:15 HKT  accepted: buy 200 700.HK, limit 306, for the day",
@@ -85,7 +85,7 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
         "    STAMP_DUTY HKD 62.00",
         "    HKD 61124.75 paid: 61040.00 and charges of 84.75; booked on 2026-03-18, settled on 2026-03-20",
     ] {
-        assert!(story.lines().any(|found| found == line), "{line:?} is not in\n{story}");
+        assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
     }
     let told = world.json(&at(FILLED, &["order", "why", &id]));
     let fill = &told["steps"][1]["fill"];
@@ -267,8 +267,11 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
         dear,
         "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` tells more\n"
     );
-    let story = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
-    assert!(story.contains("check 10, funds") && story.contains("there is 500000.00"), "{story}");
+    let explanation = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
+    assert!(
+        explanation.contains("check 10, funds") && explanation.contains("there is 500000.00"),
+        "{explanation}"
+    );
     for (status, count) in [("RejectedStatus", 1), ("rejected", 1), ("Cancelled", 1), ("open", 0)] {
         let listed = world.json(&at(RESTING, &["order", "list", "--status", status]));
         assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
@@ -296,14 +299,14 @@ fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released()
     assert_eq!(types(&["--trailing-percent", "1.5", "--limit-offset", "1"]), "TSLPPCT");
     assert_eq!(types(&["--limit", "305", "--type", "elo"]), "ELO");
     let id = buy(&world, BEFORE, &["100", "--trigger", "305.6", "--limit", "307"]);
-    let story = world.ok(&at(LATER, &["order", "why", &id]));
+    let explanation = world.ok(&at(LATER, &["order", "why", &id]));
     for line in [
         "2026-03-18 10:00:15 HKT  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
         "    it waits for a price of 305.6 or more: the market was below it",
         "2026-03-18 10:02:00 HKT  released: it is a limit order at 307 now",
         "2026-03-18 10:03:00 HKT  filled: 100 at 305.6",
     ] {
-        assert!(story.lines().any(|found| found == line), "{line:?} is not in\n{story}");
+        assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
     }
 }
 

@@ -19,7 +19,7 @@ fn gtc(terms: Terms) -> Terms {
 
 fn mark(service: &Service, id: store::AccountId, moment: crate::Moment) -> String {
     service.read(id, moment, |reading| {
-        let mark = reading.scene.mark(&"700.HK".parse().unwrap());
+        let mark = reading.view.mark(&"700.HK".parse().unwrap());
         mark.map_or_else(|| "-".to_owned(), |mark| trading::plain_price(mark).to_string())
     })
 }

@@ -5,7 +5,7 @@ use trading::{
 };
 
 use super::house::{House, MACHINE, Service, at, live, replay};
-use crate::{GridQuery, GridSort, Travel, grid_history, grid_orders, grid_story, grids, snapshot};
+use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids, snapshot};
 
 /// M14 of the specification, and a way back down.
 const M14: [&str; 4] = [
@@ -120,7 +120,7 @@ fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
     seen(&service, id, grid, "10:05");
     let entries = service.paper.journal(id).unwrap();
     let order = OrderId::of(id.0.unsigned_abs(), 1);
-    let step = crate::story(&entries, order).unwrap().steps.remove(0);
+    let step = crate::explanation(&entries, order).unwrap().steps.remove(0);
     assert_eq!(step.words, format!("made by grid {grid}: sell 100 700.HK, at the market, for the day"));
     assert_eq!(
         step.because,
@@ -133,8 +133,8 @@ fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
         ]
     );
     assert_eq!(step.candle.unwrap().high, "306.2");
-    let story = grid_story(&entries, grid).unwrap();
-    let words: Vec<&str> = story.steps.iter().map(|step| step.words.as_str()).collect();
+    let explanation = grid_explanation(&entries, grid).unwrap();
+    let words: Vec<&str> = explanation.steps.iter().map(|step| step.words.as_str()).collect();
     assert_eq!(
         words,
         [
@@ -144,13 +144,13 @@ fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
         ]
     );
     assert_eq!(
-        story.steps[0].because,
+        explanation.steps[0].because,
         [
             "it sells 100 at 2 % above its base 300, and buys as many at 2 % below it",
             "from 240 to 360, and while the account holds 100 to 500",
         ]
     );
-    assert!(grid_story(&entries, GridId::of(id.0.unsigned_abs(), 2)).is_none());
+    assert!(grid_explanation(&entries, GridId::of(id.0.unsigned_abs(), 2)).is_none());
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn a_grid_that_sleeps_says_what_for() {
     let (service, id) = (house.service(), house.account("ann"));
     let grid = service.command(id, replay("10:00:15"), &submit("300")).unwrap().grid.unwrap();
     seen(&service, id, grid, "10:03");
-    let story = grid_story(&service.paper.journal(id).unwrap(), grid).unwrap();
-    let step = &story.steps[1];
+    let explanation = grid_explanation(&service.paper.journal(id).unwrap(), grid).unwrap();
+    let step = &explanation.steps[1];
     assert_eq!(
         step.words,
         "triggered at its level 306, above the base 300: sells 100, but the account's position would leave its limits"

@@ -213,8 +213,8 @@ impl Service {
     /// Each step of an order as `local: words`, and below it its rules.
     pub(super) fn why(&self, id: AccountId, moment: Moment, order: OrderId) -> Vec<String> {
         let look = |seen: &crate::Seen<'_>| crate::explained(seen, order).unwrap();
-        let story = self.with_reader(|reader| self.paper.look(id, (reader, moment), look)).unwrap();
-        let lines = story.steps.into_iter().flat_map(|step| {
+        let explanation = self.with_reader(|reader| self.paper.look(id, (reader, moment), look)).unwrap();
+        let lines = explanation.steps.into_iter().flat_map(|step| {
             let because = step.because.into_iter().map(|rule| format!("- {rule}"));
             std::iter::once(format!("{}: {}", step.local, step.words)).chain(because)
         });

@@ -2,6 +2,7 @@
 
 mod coarse;
 mod equity;
+mod explanation;
 mod grids;
 mod house;
 mod late;
@@ -12,6 +13,5 @@ mod preview;
 mod refused;
 mod shared;
 mod statements;
-mod story;
 mod tallies;
 mod travel;

@@ -14,7 +14,7 @@ fn a_limit_order_fills_over_stored_candles() {
     assert_eq!(service.seen(id, replay("10:01:59"), order), "NewStatus 0@- 500000.00");
     let frozen = |moment| {
         service.read(id, moment, |reading| {
-            let figures = figures(reading.account, &reading.scene).unwrap();
+            let figures = figures(reading.account, &reading.view).unwrap();
             let balance = figures.balances[&Currency::HKD];
             (balance.frozen().text().to_string(), balance.reserved_fees.text().to_string())
         })

@@ -5,7 +5,7 @@ use trading::{Command, GridRuleInput, Quantity, Side, SubmitGrid, parse_price, p
 
 use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
-use crate::{Advanced, Moment, PaperError, explained, grid_story};
+use crate::{Advanced, Moment, PaperError, explained, grid_explanation};
 
 /// Twenty minutes, each a step up or down.
 fn candles() -> Vec<String> {
@@ -114,7 +114,7 @@ fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
     service.paper.portion = SMALL;
     let now = replay("10:30");
     let ask = |service: &Service| {
-        service.with_reader(|reader| service.paper.read(id, (reader, now), |reading| reading.scene.at))
+        service.with_reader(|reader| service.paper.read(id, (reader, now), |reading| reading.view.at))
     };
     let before = entries(&service, id);
     let PaperError::CatchingUp { at: reached, to } = ask(&service).unwrap_err() else { panic!() };
@@ -177,13 +177,13 @@ fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
     let journal = service.paper.journal(id).unwrap();
     assert!(orders.len() > 10, "{}", orders.len());
     for order in orders {
-        let part = service.with_reader(|reader| service.paper.order_story(id, order, (reader, now)));
+        let part = service.with_reader(|reader| service.paper.order_explanation(id, order, (reader, now)));
         let all = service
             .with_reader(|reader| service.paper.look(id, (reader, now), |seen| explained(seen, order)));
         assert_eq!(part.unwrap(), all.unwrap());
     }
     for grid in grids {
-        let told = service.with_reader(|reader| service.paper.grid_story(id, grid, (reader, now)));
-        assert_eq!(told.unwrap(), grid_story(&journal, grid));
+        let told = service.with_reader(|reader| service.paper.grid_explanation(id, grid, (reader, now)));
+        assert_eq!(told.unwrap(), grid_explanation(&journal, grid));
     }
 }

@@ -182,7 +182,7 @@ fn an_account_that_is_rewound_while_it_is_asked_is_always_in_a_state_it_was_in()
     let is_over = AtomicBool::new(false);
     let frozen = |service: &Service| {
         service.read(id, replay("10:00:15"), |reading| {
-            let figures = figures(reading.account, &reading.scene).unwrap();
+            let figures = figures(reading.account, &reading.view).unwrap();
             let frozen = figures.balances[&Currency::HKD].frozen().text().to_string();
             (reading.account.orders().len(), frozen)
         })

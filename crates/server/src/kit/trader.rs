@@ -2,8 +2,8 @@
 
 use market::Symbol;
 use paper::{
-    Done, Equity, FlowQuery, GridPreview, GridStory, Moment, PaperError, Preview, Reading, StatementId,
-    StatementList, Story,
+    Done, Equity, FlowQuery, GridExplanation, GridPreview, Moment, OrderExplanation, PaperError, Preview,
+    Reading, StatementId, StatementList,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -81,17 +81,17 @@ impl<'a> Trader<'a> {
     }
 
     /// What happened to an order, if there is one of that number.
-    pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
+    pub(crate) fn explanation(&self, order: OrderId) -> Result<Option<OrderExplanation>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.order_story(id, order, (reader, &**core)))
+        self.ask(|reader| core.paper.order_explanation(id, order, (reader, &**core)))
     }
 
     /// What happened to a grid, if there is one of that number.
-    pub(crate) fn grid_story(&self, grid: GridId) -> Result<Option<GridStory>, Problem> {
+    pub(crate) fn grid_explanation(&self, grid: GridId) -> Result<Option<GridExplanation>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.grid_story(id, grid, (reader, &**core)))
+        self.ask(|reader| core.paper.grid_explanation(id, grid, (reader, &**core)))
     }
 
     /// What the account was worth on each of the last so many days.

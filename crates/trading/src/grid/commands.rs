@@ -16,8 +16,8 @@ use crate::money::Money;
 use crate::order::{Facts, Since};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::sessions::{intraday_end, no_cancel};
+use crate::view::MarketView;
 use crate::words::{GridStatus, GridTimeInForce, OrderType, Side, SuspendReason};
 
 pub(crate) fn agree(account: &Account) -> Vec<Event> {
@@ -27,25 +27,25 @@ pub(crate) fn agree(account: &Account) -> Vec<Event> {
 
 pub(crate) fn submit(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     asked: &SubmitGrid,
 ) -> Result<Vec<Event>, Refusal> {
     let SubmitGrid { symbol, settlement_currency, rule } = asked;
     if account.settings.grid_questionnaire && !account.has_agreed {
         return Err(Refusal::plain("the strategy questionnaire has not been answered"));
     }
-    grid_symbol_info(account, scene, symbol)?;
+    grid_symbol_info(account, view, symbol)?;
     let no_quotes = || Refusal::check(1, "no quotes");
-    let security = scene.security(symbol).ok_or_else(no_quotes)?;
+    let security = view.security(symbol).ok_or_else(no_quotes)?;
     let settlement_currency = settlement_currency.unwrap_or(security.currency);
     if settlement_currency != security.currency {
         return Err(Refusal::plain(format!("settlement_currency must be {}", security.currency)));
     }
-    let rule = GridRule::of(rule, scene.at)?;
+    let rule = GridRule::of(rule, view.at)?;
     if account.grids.open().count() >= OPEN_MAX {
         return Err(Refusal::plain(format!("at most {OPEN_MAX} grids may be open")));
     }
-    let ends_at = ends_at(scene, symbol, &rule)?;
+    let ends_at = ends_at(view, symbol, &rule)?;
     let new = NewGrid {
         id: account.next_grid(),
         symbol: symbol.clone(),
@@ -54,32 +54,32 @@ pub(crate) fn submit(
         rule,
         ends_at,
     };
-    check_orders(account, &new.as_grid(scene.at), &security)?;
+    check_orders(account, &new.as_grid(view.at), &security)?;
     Ok(vec![Event::GridSubmitted(Box::new(new))])
 }
 
 pub(crate) fn replace(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     id: GridId,
     asked: &GridRuleInput,
 ) -> Result<Vec<Event>, Refusal> {
     let grid = open_grid(account, id)?;
-    let security = scene.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
-    let rule = GridRule::of(asked, scene.at)?;
+    let security = view.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
+    let rule = GridRule::of(asked, view.at)?;
     let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
     // The day is that of the submission.
-    let ends_at = if stays_of_day { grid.ends_at } else { ends_at(scene, &grid.symbol, &rule)? };
+    let ends_at = if stays_of_day { grid.ends_at } else { ends_at(view, &grid.symbol, &rule)? };
     check_orders(account, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
-    check_cancel(account, scene, grid)?;
+    check_cancel(account, view, grid)?;
     let mut events = cancellations(account, grid, BY_REPLACE);
     events.push(Event::GridReplaced { grid: id, rule: Box::new(rule), ends_at });
     Ok(events)
 }
 
-pub(crate) fn cancel(account: &Account, scene: &Scene<'_>, id: GridId) -> Result<Vec<Event>, Refusal> {
+pub(crate) fn cancel(account: &Account, view: &MarketView<'_>, id: GridId) -> Result<Vec<Event>, Refusal> {
     let grid = open_grid(account, id)?;
-    check_cancel(account, scene, grid)?;
+    check_cancel(account, view, grid)?;
     let mut events = cancellations(account, grid, BY_CANCEL);
     events.push(Event::GridCanceled { grid: id, bound: None });
     Ok(events)
@@ -114,9 +114,9 @@ fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Re
 }
 
 /// Its open orders must be such as may be cancelled now.
-fn check_cancel(account: &Account, scene: &Scene<'_>, grid: &Grid) -> Result<(), Refusal> {
+fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result<(), Refusal> {
     let has_orders = !open_orders(account, grid).is_empty();
-    match no_cancel(scene.venue(grid.market()), scene.at).filter(|_| has_orders) {
+    match no_cancel(view.venue(grid.market()), view.at).filter(|_| has_orders) {
         Some((from, until)) => {
             Err(Refusal::plain(format!("orders of the grid cannot be changed from {from} to {until}")))
         }
@@ -134,12 +134,12 @@ fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(
 }
 
 /// When a grid ends by itself.
-fn ends_at(scene: &Scene<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
+fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
     match rule.time_in_force {
         GridTimeInForce::GoodTilCanceled => Ok(None),
         GridTimeInForce::GoodTilDate => Ok(rule.expire_time),
         GridTimeInForce::Day => {
-            let end = intraday_end(scene.venue(symbol.market()), scene.at);
+            let end = intraday_end(view.venue(symbol.market()), view.at);
             let no_day = || Refusal::plain("the calendar has no day on which it could trade");
             end.map(Some).ok_or_else(no_day)
         }

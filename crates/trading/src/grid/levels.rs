@@ -4,9 +4,9 @@ use market::Price;
 
 use super::rule::GridStep;
 use super::state::Grid;
-use crate::scene::Scene;
 use crate::tables::Ticks;
 use crate::terms::{PERCENT_WHOLE, Percent};
+use crate::view::MarketView;
 
 /// The next sale is triggered at `up`, the next purchase at `down`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ fn price(units: i128) -> Price {
 
 impl Grid {
     /// Where it is triggered next, by the ticks of a day.
-    pub fn levels(&self, scene: &Scene<'_>) -> Levels {
-        let ticks = scene.ticks(&self.symbol, self.facts.kind, scene.date(self.market()));
+    pub fn levels(&self, view: &MarketView<'_>) -> Levels {
+        let ticks = view.ticks(&self.symbol, self.facts.kind, view.date(self.market()));
         self.rule.step.levels(self.base, ticks)
     }
 }

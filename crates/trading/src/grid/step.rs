@@ -8,7 +8,7 @@ use super::rule::GridRule;
 use super::state::Grid;
 use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
 use crate::event::{Bar, Event, GridTrigger};
-use crate::feed::{ActingCandle, CandleKind};
+use crate::feed::{CandleKind, EffectiveCandle};
 use crate::quantity::Quantity;
 use crate::sessions::trades_in;
 use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
@@ -18,28 +18,29 @@ use crate::work::Work;
 const LEVELS_MAX: usize = 20;
 
 /// Lets the candles of an instant, which are in rounds, act on the grids that watch: in each round by number.
-pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, ActingCandle)]) {
+pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, EffectiveCandle)]) {
     if !work.account.grids.has_open() {
         return;
     }
     for round in candles.chunk_by(|(a, ..), (b, ..)| a == b) {
         let acting_on = |grid: &Grid| {
-            let (.., acting) = round.iter().find(|(_, symbol, _)| **symbol == grid.symbol)?;
-            watches(grid, acting).then_some((grid.id, *acting))
+            let (.., effective) = round.iter().find(|(_, symbol, _)| **symbol == grid.symbol)?;
+            watches(grid, effective).then_some((grid.id, *effective))
         };
-        let found: Vec<(GridId, ActingCandle)> = work.account.grids.open().filter_map(acting_on).collect();
-        for (id, acting) in found {
-            Turn { work, at, id, acting: &acting }.take();
+        let found: Vec<(GridId, EffectiveCandle)> = work.account.grids.open().filter_map(acting_on).collect();
+        for (id, effective) in found {
+            Turn { work, at, id, effective: &effective }.take();
         }
         sleep_through(work, at, round);
     }
 }
 
 /// Levels are reached minute by minute, so a coarse day triggers nothing: the grids that watched it say what they are missing.
-fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, ActingCandle)]) {
-    for (_, symbol, acting) in round.iter().filter(|(.., acting)| acting.is_day() && acting.candle.volume > 0)
+fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, EffectiveCandle)]) {
+    for (_, symbol, effective) in
+        round.iter().filter(|(.., effective)| effective.is_day() && effective.candle.volume > 0)
     {
-        let end = work.feed.venue(symbol.market()).day_end(acting.day);
+        let end = work.feed.venue(symbol.market()).day_end(effective.day);
         let is_new = |grid: &&Grid| {
             grid.symbol == **symbol
                 && grid.is_watching()
@@ -50,18 +51,18 @@ fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, A
         for grid in asleep {
             work.record(
                 Some(at),
-                Event::GridSlept { grid, candle: Bar::of(acting), reason: SleepingReason::Minutes },
+                Event::GridSlept { grid, candle: Bar::of(effective), reason: SleepingReason::Minutes },
             );
         }
     }
 }
 
 /// Whether a candle is one that a grid looks at. No auction, no whole day, nothing overnight; and each candle once, also if it comes again.
-fn watches(grid: &Grid, acting: &ActingCandle) -> bool {
-    let candle = &acting.candle;
+fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
+    let candle = &effective.candle;
     grid.is_watching()
         && candle.volume > 0
-        && acting.kind == CandleKind::Minute
+        && effective.kind == CandleKind::Minute
         && trades_in(grid.outside_rth(), candle.session)
         && grid.since.allows(candle.time)
         && grid.last_candle.is_none_or(|last| last < candle.time)
@@ -83,13 +84,13 @@ struct Turn<'t, 'w> {
     work: &'t mut Work<'w>,
     at: Timestamp,
     id: GridId,
-    acting: &'t ActingCandle,
+    effective: &'t EffectiveCandle,
 }
 
 impl Turn<'_, '_> {
     fn take(&mut self) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
-        let open = self.acting.candle.open;
+        let open = self.effective.candle.open;
         match grid.rule.left(open) {
             Some((bound, BoundEvent::Close)) => return self.close(bound),
             Some((_, BoundEvent::Ignore)) => {
@@ -106,7 +107,7 @@ impl Turn<'_, '_> {
     fn sleep(&mut self, reason: SleepingReason) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         if grid.sleeping_reason != Some(reason) {
-            let candle = Bar::of(self.acting);
+            let candle = Bar::of(self.effective);
             self.work.record(Some(self.at), Event::GridSlept { grid: self.id, candle, reason });
         }
     }
@@ -114,21 +115,21 @@ impl Turn<'_, '_> {
     /// Whether it has triggered as often as it may on this trading day, or the journal has no room.
     fn is_spent(&self) -> bool {
         let account = &*self.work.account;
-        let triggers = account.grid(self.id).map_or(0, |grid| grid.triggers_on(self.acting.candle.time));
+        let triggers = account.grid(self.id).map_or(0, |grid| grid.triggers_on(self.effective.candle.time));
         triggers >= account.settings.limits.grid_triggers || account.is_full()
     }
 
     /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
     fn look(&self) -> Option<(Price, GridRule, Levels)> {
         let grid = self.work.account.grid(self.id)?;
-        let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.acting.day);
+        let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.effective.day);
         Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))
     }
 
     /// The open lies at a level or beyond: one trigger at the open, for as many grids as it has jumped over.
     fn gap(&mut self) {
         let Some((base, rule, levels)) = self.look() else { return };
-        let open = self.acting.candle.open;
+        let open = self.effective.candle.open;
         let side = match () {
             () if open >= levels.up => Side::Sell,
             () if open <= levels.down => Side::Buy,
@@ -144,7 +145,7 @@ impl Turn<'_, '_> {
     /// The way from the open to one extreme, level by level. Of two ways only that to the nearer extreme is certain.
     fn leg(&mut self) {
         let Some((_, rule, levels)) = self.look() else { return };
-        let candle = self.acting.candle;
+        let candle = self.effective.candle;
         let (rise, fall) = (candle.high.0 - candle.open.0, candle.open.0 - candle.low.0);
         let side = match (candle.high >= levels.up, candle.low <= levels.down) {
             (true, true) if rise < fall => Side::Sell,
@@ -179,12 +180,12 @@ impl Turn<'_, '_> {
         let Some(grid) = account.grid(self.id) else { return };
         let base = grid.base;
         let origin = GridOrigin { grid: self.id, kind, price, base };
-        let scene = self.work.before_roll(self.at);
-        let (order, skip) = match of_trigger(account, &scene, grid, (side, quantity, origin)) {
+        let view = self.work.before_roll(self.at);
+        let (order, skip) = match of_trigger(account, &view, grid, (side, quantity, origin)) {
             Ok(order) => (Some(order), None),
             Err(skip) => (None, Some(skip)),
         };
-        let candle = Bar::of(self.acting);
+        let candle = Bar::of(self.effective);
         let (skipped, refusal) = skip.map_or((None, None), |skip| (Some(skip.reason), skip.refusal));
         let grid = self.id;
         let trigger = GridTrigger { grid, kind, side, quantity, price, base, candle, skipped, refusal };
@@ -203,11 +204,11 @@ impl Turn<'_, '_> {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         let origin =
             GridOrigin { grid: self.id, kind: GridTriggerKind::Close, price: bound, base: grid.base };
-        let scene = self.work.before_roll(self.at);
-        if let Some(order) = of_close(self.work.account, &scene, grid, origin) {
+        let view = self.work.before_roll(self.at);
+        if let Some(order) = of_close(self.work.account, &view, grid, origin) {
             self.work.record(Some(self.at), Event::Accepted(Box::new(order)));
         }
-        let candle = Bar::of(self.acting);
+        let candle = Bar::of(self.effective);
         self.work.record(Some(self.at), Event::GridCanceled { grid: self.id, bound: Some(candle) });
     }
 }

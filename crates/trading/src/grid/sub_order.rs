@@ -12,10 +12,10 @@ use crate::order::{Facts, OrderId, Standing};
 use crate::pricing::{depth_price, market_reserve};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
 use crate::sessions::place;
 use crate::terms::Terms;
 use crate::verdict::{Failure, check_account};
+use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 
 /// What the open orders of a grid are cancelled with.
@@ -88,7 +88,7 @@ impl Grid {
 /// The order of a trigger, or why there is none.
 pub(super) fn of_trigger(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     grid: &Grid,
     (side, quantity, origin): (Side, Quantity, GridOrigin),
 ) -> Result<AcceptedOrder, Skip> {
@@ -96,8 +96,8 @@ pub(super) fn of_trigger(
     account
         .check_open_orders()
         .map_err(|refusal| Skip { reason: SleepingReason::Position, refusal: Some(refusal) })?;
-    let mark = scene.mark(&grid.symbol).unwrap_or(origin.price);
-    let ticks = scene.ticks(&grid.symbol, grid.facts.kind, scene.date(grid.market()));
+    let mark = view.mark(&grid.symbol).unwrap_or(origin.price);
+    let ticks = view.ticks(&grid.symbol, grid.facts.kind, view.date(grid.market()));
     let price = match grid.depth(side) {
         0 if grid.sub_order_type(side) == OrderType::Market => None,
         0 => Some(origin.price),
@@ -105,10 +105,10 @@ pub(super) fn of_trigger(
         level => Some(depth_price(mark, level, side, ticks).max(ticks.tick(mark))),
     };
     let terms = grid.terms(side, quantity, price);
-    let accepted = born(account, scene, terms, origin).map_err(Skip::for_refusal)?;
-    let order = new_order(&accepted, scene.at);
+    let accepted = born(account, view, terms, origin).map_err(Skip::for_refusal)?;
+    let order = new_order(&accepted, view.at);
     let reserve = accepted.standing.reserve_price.unwrap_or(mark);
-    match check_account(account, scene, &order, reserve).map_err(Failure::into_refusal) {
+    match check_account(account, view, &order, reserve).map_err(Failure::into_refusal) {
         Ok(()) => Ok(accepted),
         Err(refusal) => Err(Skip::for_refusal(refusal)),
     }
@@ -141,11 +141,11 @@ fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) 
 /// The market order that closes what a grid has built, as far as it is still there and can be sold; `None` for nothing.
 pub(super) fn of_close(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     grid: &Grid,
     origin: GridOrigin,
 ) -> Option<AcceptedOrder> {
-    let security = scene.security(&grid.symbol)?;
+    let security = view.security(&grid.symbol)?;
     let there = account.available_quantity(&grid.symbol, None).or_zero();
     let terms = grid.terms(Side::Sell, grid.built().min(there), None);
     let most = quantity_most(&terms, &security);
@@ -154,28 +154,28 @@ pub(super) fn of_close(
     if !quantity.is_positive() {
         return None;
     }
-    born(account, scene, Terms { quantity, ..terms }, origin).ok()
+    born(account, view, Terms { quantity, ..terms }, origin).ok()
 }
 
 /// An order of the engine for the day.
 fn born(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     terms: Terms,
     origin: GridOrigin,
 ) -> Result<AcceptedOrder, Refusal> {
     let symbol = &terms.symbol;
     let no_day = || Refusal::plain("the calendar has no day on which it could trade");
-    let placement = place(scene.venue(symbol.market()), hours(&terms), scene.at).ok_or_else(no_day)?;
+    let placement = place(view.venue(symbol.market()), hours(&terms), view.at).ok_or_else(no_day)?;
     let no_quotes = || Refusal::plain("no quotes");
-    let security = scene.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
+    let security = view.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
     // Lots may have changed since, and a gap may be wide.
     check_quantity(&account.settings, &terms, &security)?;
-    let ticks = scene.ticks(symbol, security.kind, placement.day);
+    let ticks = view.ticks(symbol, security.kind, placement.day);
     let at_market =
-        || scene.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
+        || view.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
     let reserve_price = terms.price.or_else(at_market);
-    let is_open = scene.at >= placement.reports_at;
+    let is_open = view.at >= placement.reports_at;
     let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
     let standing = Standing { status, placement, reserve_price, watch: None };
     Ok(AcceptedOrder {

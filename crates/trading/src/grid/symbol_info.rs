@@ -8,7 +8,7 @@ use crate::currency::Currency;
 use crate::order::PRINTED_DECIMALS;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
-use crate::scene::Scene;
+use crate::view::MarketView;
 use crate::words::Kind;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +38,16 @@ pub struct TickBand {
 /// What of a security a grid's client is told, or why there is no grid on it.
 pub fn grid_symbol_info(
     account: &Account,
-    scene: &Scene<'_>,
+    view: &MarketView<'_>,
     symbol: &Symbol,
 ) -> Result<GridSymbolInfo, Refusal> {
-    let security = check_symbol(scene, symbol)?;
+    let security = check_symbol(view, symbol)?;
     if security.kind == Kind::Option {
         return Err(Refusal::check(1, "symbol not tradable").because("there are no grids on options"));
     }
-    let ticks = scene.ticks(symbol, security.kind, scene.date(symbol.market()));
+    let ticks = view.ticks(symbol, security.kind, view.date(symbol.market()));
     Ok(GridSymbolInfo {
-        last_done: scene.mark(symbol),
+        last_done: view.mark(symbol),
         lot: security.lot,
         currency: security.currency,
         decimals: PRINTED_DECIMALS,

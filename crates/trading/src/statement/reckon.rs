@@ -14,8 +14,8 @@ use crate::event::{Entry, Event};
 use crate::feed::Feed;
 use crate::money::Money;
 use crate::position::Position;
-use crate::scene::{Dates, Scene};
 use crate::tables::Tables;
+use crate::view::{Dates, MarketView};
 
 /// Tells the statements that are made up to an instant, those of dates before `from` left out: all of one date together, the month
 /// that has ended before it first. Returns the first date that was not looked at; `None` for an account that has not begun.
@@ -154,8 +154,8 @@ impl Clerk<'_> {
             StatementKind::Monthly => &self.month,
         };
         let dated = self.dated.get(period.start..self.taken).unwrap_or_default();
-        let scene = self.scene(date, made_at);
-        let at_end = AtEnd { account: &self.account, scene, date, orders: self.orders };
+        let view = self.view(date, made_at);
+        let at_end = AtEnd { account: &self.account, view, date, orders: self.orders };
         let by_then = self.entries.partition_point(|entry| entry.at.is_none_or(|at| at <= made_at));
         let holdings = sections::holdings(&at_end, period, dated);
         Statement {
@@ -179,17 +179,17 @@ impl Clerk<'_> {
     }
 
     /// The end of a date: the trading dates of both markets are the last ones up to it, whatever has rolled since.
-    fn scene(&self, date: Date, at: Timestamp) -> Scene<'_> {
+    fn view(&self, date: Date, at: Timestamp) -> MarketView<'_> {
         let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
         let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
-        Scene::on(self.feed, self.tables, at, dates)
+        MarketView::on(self.feed, self.tables, at, dates)
     }
 }
 
 /// An account at the end of a date.
 pub(super) struct AtEnd<'a> {
     pub(super) account: &'a Account,
-    pub(super) scene: Scene<'a>,
+    pub(super) view: MarketView<'a>,
     pub(super) date: Date,
     /// From which date on orders are there, by number.
     pub(super) orders: &'a BTreeMap<u64, Date>,

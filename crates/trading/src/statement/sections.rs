@@ -32,7 +32,7 @@ pub(super) fn balances(at: &AtEnd<'_>, period: &Period, dated: &[Dated<'_>]) -> 
     currencies.extend(locks.iter().map(|lock| lock.currency));
     currencies.insert(Currency::HKD);
     let line = |currency: Currency| {
-        let now = balance(at.account, &at.scene, currency, None);
+        let now = balance(at.account, &at.view, currency, None);
         let held_back = locks.iter().filter(|lock| lock.currency == currency);
         CashLine {
             currency,
@@ -169,7 +169,7 @@ fn working_orders<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'
 
 pub(super) fn cash_locks(at: &AtEnd<'_>) -> Vec<CashLock> {
     let lock = |order: &Order| {
-        let reserve = reserve_of(at.account, order, &at.scene);
+        let reserve = reserve_of(at.account, order, &at.view);
         CashLock {
             order: order.id,
             symbol: order.symbol().clone(),
@@ -246,7 +246,7 @@ fn holding(
         close,
         value: position.map_or(Money::ZERO, |position| position.value(close, method)),
         cost: position.map(|position| position.cost_price(method)),
-        factors: at.scene.factors(&symbol, ledger),
+        factors: at.view.factors(&symbol, ledger),
         symbol,
         currency,
         multiplier,
@@ -259,9 +259,9 @@ fn holding(
 
 /// The close of a date, or the last one before it. An option that has ended has none, and stays at its cost.
 fn close_of(at: &AtEnd<'_>, symbol: &Symbol) -> Option<Price> {
-    let has_ended = option_end(symbol, at.scene.feed).is_some_and(|end| end <= at.scene.at);
+    let has_ended = option_end(symbol, at.view.feed).is_some_and(|end| end <= at.view.at);
     let next = at.date.tomorrow().ok().filter(|_| !has_ended)?;
-    at.scene.feed.close_before(symbol, next)
+    at.view.feed.close_before(symbol, next)
 }
 
 /// Everything in HKD, by the rates of the date.
@@ -271,13 +271,13 @@ pub(super) fn assets(at: &AtEnd<'_>, holdings: &[HoldingLine]) -> Result<AssetLi
             // Nothing needs no rate.
             _ if amount.is_zero() => return Ok(HkdAmount::ZERO),
             Currency::HKD => Some(Rate::ONE),
-            other => at.scene.feed.rate(other, at.date),
+            other => at.view.feed.rate(other, at.date),
         };
         rate.map(|rate| rate.convert(amount)).ok_or_else(|| Refusal::no_rate(currency, at.date).text)
     };
     let (mut ledger, mut outstanding) = (HkdAmount::ZERO, HkdAmount::ZERO);
     for (currency, cash) in at.account.currencies() {
-        let coming = balance(at.account, &at.scene, currency, None).settling();
+        let coming = balance(at.account, &at.view, currency, None).settling();
         ledger = ledger.plus(convert(currency, cash)?);
         outstanding = outstanding.plus(convert(currency, coming)?);
     }

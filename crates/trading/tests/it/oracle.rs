@@ -3,7 +3,7 @@
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, ActingCandle, Command, Currency, Desk, Event, Feed, Money, OrderType, OutsideRth, Quantity,
+    Account, Command, Currency, EffectiveCandle, Engine, Event, Feed, Money, OrderType, OutsideRth, Quantity,
     Settings, Side, Terms, TimeInForce,
 };
 
@@ -68,7 +68,7 @@ const TRAIL: i64 = 600_000;
 fn expected(
     wish: &Wish,
     terms: &Terms,
-    candles: &[ActingCandle],
+    candles: &[EffectiveCandle],
     mark: Price,
     now: Timestamp,
     until: i64,
@@ -84,19 +84,19 @@ fn expected(
         OrderType::TrailingAmount => State::Trail(mark),
         _ => State::Touch(terms.trigger_price.unwrap() > mark, terms.trigger_price.unwrap()),
     };
-    for acting in candles {
-        let (candle, is_tail) = (&acting.candle, acting.is_tail());
+    for effective in candles {
+        let (candle, is_tail) = (&effective.candle, effective.is_tail());
         let in_lane = is_hk
             || candle.session == Session::Intraday
             || (terms.outside_rth == Some(OutsideRth::AnyTime)
                 && !matches!(wish.order_type, OrderType::Market | OrderType::MarketIfTouched)
                 && candle.session != Session::Overnight);
-        if !in_lane || candle.volume == 0 || acting.at.0 > until || left == 0 {
+        if !in_lane || candle.volume == 0 || effective.at.0 > until || left == 0 {
             continue;
         }
         let mut is_fresh = false;
         if candle.time.0 > now.0 {
-            (state, is_fresh) = after(state, wish, terms, acting);
+            (state, is_fresh) = after(state, wish, terms, effective);
         }
         let State::Works(limit, since, by_engine) = state else { continue };
         let came_before = if by_engine { candle.time.0 >= since } else { candle.time.0 > since };
@@ -104,7 +104,7 @@ fn expected(
         if !(is_fresh || came_before || joins) {
             continue;
         }
-        if let Some(price) = price_in(buy, limit, acting) {
+        if let Some(price) = price_in(buy, limit, effective) {
             let tenth = candle.volume / 10 / lot * lot;
             let budget = if tenth == 0 && candle.volume >= lot { lot } else { tenth };
             let taken = budget.min(left);
@@ -118,16 +118,16 @@ fn expected(
 }
 
 /// What an order waits for after a candle, and whether it was released at its open.
-fn after(state: State, wish: &Wish, terms: &Terms, acting: &ActingCandle) -> (State, bool) {
-    let (candle, buy) = (&acting.candle, wish.side == Side::Buy);
-    let works = |limit: Option<Price>| State::Works(limit, acting.at.0, true);
+fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) -> (State, bool) {
+    let (candle, buy) = (&effective.candle, wish.side == Side::Buy);
+    let works = |limit: Option<Price>| State::Works(limit, effective.at.0, true);
     match state {
         State::Touch(rise, level) => {
             let limit = if wish.order_type == OrderType::MarketIfTouched { None } else { terms.price };
             let gap = if rise { candle.open >= level } else { candle.open <= level };
             let inside = if rise { candle.high >= level } else { candle.low <= level };
             match () {
-                () if gap => (works(limit), !(acting.is_tail() && limit.is_none())),
+                () if gap => (works(limit), !(effective.is_tail() && limit.is_none())),
                 () if inside => (works(limit), false),
                 () => (state, false),
             }
@@ -149,12 +149,12 @@ fn after(state: State, wish: &Wish, terms: &Terms, acting: &ActingCandle) -> (St
     }
 }
 
-fn price_in(buy: bool, limit: Option<Price>, acting: &ActingCandle) -> Option<Price> {
-    let candle = &acting.candle;
+fn price_in(buy: bool, limit: Option<Price>, effective: &EffectiveCandle) -> Option<Price> {
+    let candle = &effective.candle;
     let is_beyond = |limit: Price, price: Price| if buy { limit > price } else { limit < price };
     match limit {
-        None => (!acting.is_tail()).then_some(candle.open),
-        Some(limit) if acting.is_tail() => {
+        None => (!effective.is_tail()).then_some(candle.open),
+        Some(limit) if effective.is_tail() => {
             (limit == candle.close || is_beyond(limit, candle.close)).then_some(candle.close)
         }
         Some(limit) if is_beyond(limit, candle.open) => Some(candle.open),
@@ -185,7 +185,7 @@ fn ends(wish: &Wish, terms: &Terms, now: Timestamp) -> i64 {
 }
 
 fn found(store: &Store, terms: &Terms, now: Timestamp) -> Option<Fills> {
-    let desk = Desk::new(store, tables());
+    let engine = Engine::new(store, tables());
     let mut account = Account::default();
     let rich = Money::whole(1_000_000_000);
     for command in [
@@ -198,12 +198,12 @@ fn found(store: &Store, terms: &Terms, now: Timestamp) -> Option<Fills> {
             cost: price_of(0),
         },
     ] {
-        desk.handle(&mut account, &command, now);
+        engine.handle(&mut account, &command, now);
     }
-    if desk.handle(&mut account, &Command::submit(terms.clone()), now).refusal.is_some() {
+    if engine.handle(&mut account, &Command::submit(terms.clone()), now).refusal.is_some() {
         return None;
     }
-    let outcome = desk.advance(&mut account, at(Market::Us, "2026-03-20 04:00"));
+    let outcome = engine.advance(&mut account, at(Market::Us, "2026-03-20 04:00"));
     let fills = outcome.entries.iter().filter_map(|entry| match &entry.event {
         Event::Filled(fill) => Some((fill.candle.time.0, fill.quantity.units() / 10_000, fill.price.0)),
         _ => None,

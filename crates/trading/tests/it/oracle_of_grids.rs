@@ -4,8 +4,8 @@
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, ActingCandle, Command, Currency, Desk, Event, GridId, GridRuleInput, GridStatus, GridTrigger,
-    GridTriggerKind, Money, Percent, Quantity, Settings, Side, SleepingReason, SubmitGrid,
+    Account, Command, Currency, EffectiveCandle, Engine, Event, GridId, GridRuleInput, GridStatus,
+    GridTrigger, GridTriggerKind, Money, Percent, Quantity, Settings, Side, SleepingReason, SubmitGrid,
 };
 
 use crate::common::{Store, at, symbol, tables};
@@ -50,7 +50,7 @@ fn wish() -> impl Strategy<Value = Wish> {
 const LOT: i64 = 100;
 
 /// In millionths: `up` and `down` are twentieths of a unit, or of a percent.
-fn expected(wish: &Wish, candles: &[ActingCandle], now: Timestamp) -> Vec<String> {
+fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<String> {
     let is_us = wish.of == 2;
     let tick = |price: i64| match () {
         () if is_us => 10_000,
@@ -75,11 +75,11 @@ fn expected(wish: &Wish, candles: &[ActingCandle], now: Timestamp) -> Vec<String
     let line = |price: i64, side: Side, count: i64, kind: &str| {
         format!("{} {side} {} {kind}", price as f64 / 1e6, count * LOT)
     };
-    for acting in candles {
-        let candle = &acting.candle;
+    for effective in candles {
+        let candle = &effective.candle;
         let in_lane =
             candle.session == Session::Intraday || (wish.is_extended && candle.session != Session::Overnight);
-        if candle.time <= now || candle.volume == 0 || acting.is_tail() || !in_lane {
+        if candle.time <= now || candle.volume == 0 || effective.is_tail() || !in_lane {
             continue;
         }
         let [open, high, low] = [candle.open, candle.high, candle.low].map(|price| price.0);
@@ -156,7 +156,7 @@ fn rule(wish: &Wish) -> GridRuleInput {
 
 /// What the engine does for an account that nothing stops.
 fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
-    let desk = Desk::new(store, tables());
+    let engine = Engine::new(store, tables());
     let mut account = Account::default();
     let of = symbol(["700.HK", "5.HK", "AAPL.US"][wish.of]);
     let rich = Money::whole(1_000_000_000_000);
@@ -169,22 +169,22 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
         Command::EnterPosition { symbol: of, quantity, cost: price_of(0) },
         Command::SubmitGrid(Box::new(submit)),
     ] {
-        let outcome = desk.handle(&mut account, &command, now);
+        let outcome = engine.handle(&mut account, &command, now);
         assert!(outcome.refusal.is_none(), "{:?}", outcome.refusal);
     }
-    let outcome = desk.advance(&mut account, at(Market::Us, "2026-03-20 04:00"));
+    let outcome = engine.advance(&mut account, at(Market::Us, "2026-03-20 04:00"));
     let closed = outcome.entries.iter().filter(|entry| matches!(entry.event, Event::GridCanceled { .. }));
     let closed = closed.map(|_| "closed".to_owned());
     crate::common::triggers(&outcome.entries).into_iter().chain(closed).collect()
 }
 
 /// Lets the candles of a session arrive together, so many at a time: what they trigger does not depend on it.
-fn gather(candles: &mut [ActingCandle], together: usize) {
-    let lane = |acting: &ActingCandle| (acting.day, acting.candle.session, acting.is_tail());
+fn gather(candles: &mut [EffectiveCandle], together: usize) {
+    let lane = |effective: &EffectiveCandle| (effective.day, effective.candle.session, effective.is_tail());
     for session in candles.chunk_by_mut(|a, b| lane(a) == lane(b)) {
         for group in session.chunks_mut(together) {
             let Some(at) = group.last().map(|last| last.at) else { continue };
-            group.iter_mut().for_each(|acting| acting.at = at);
+            group.iter_mut().for_each(|effective| effective.at = at);
         }
     }
 }

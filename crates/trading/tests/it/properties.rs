@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use market::{Market, Price, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderId, OrderPush,
-    OrderStatus, OrderType, Push, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch, balance,
-    balances, figures, ledger,
+    Account, Command, Currency, Engine, Entry, Event, Execution, Factors, FillRule, Money, OrderId,
+    OrderPush, OrderStatus, OrderType, Push, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch,
+    balance, balances, figures, ledger,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -68,20 +68,20 @@ proptest! {
     #[test]
     fn portions_change_nothing(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize) {
         let store = store(&minutes);
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let last = acts.iter().map(|(window, second, _)| instant(*window, *second)).max().unwrap_or_default();
         let mut whole = live_until(&store, &acts, last);
         prop_assume!(whole.began().is_some());
         let mut part = whole.clone();
-        let expected = desk.advance(&mut whole, end());
+        let expected = engine.advance(&mut whole, end());
         let mut found = Vec::new();
         while part.horizon() < whole.horizon() {
-            let portion = desk.advance_within(&mut part, end(), entries);
+            let portion = engine.advance_within(&mut part, end(), entries);
             prop_assert!(!portion.entries.is_empty() || part.horizon() == whole.horizon());
             found.extend(portion.entries);
             let fresh: Account = serde_json::from_str(&serde_json::to_string(&part).unwrap()).unwrap();
-            let scene = desk.scene(part.horizon().unwrap());
-            prop_assert_eq!(balances(&fresh, &scene), balances(&part, &scene));
+            let view = engine.view(part.horizon().unwrap());
+            prop_assert_eq!(balances(&fresh, &view), balances(&part, &view));
         }
         prop_assert_eq!(text(&found), text(&expected.entries));
         prop_assert_eq!(&part, &whole);
@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn no_debt_beyond_the_credit(minutes in minutes(), acts in acts(), line in 0..400_000i64) {
         let store = store(&minutes);
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let life = live_with_credit(&store, &acts, Money::whole(line));
         let mut account = Account::default();
         let mut has_bought = false;
@@ -152,7 +152,7 @@ proptest! {
             account.apply(entry);
             if let (Event::Accepted(accepted), Some(now)) = (&entry.event, entry.at) {
                 has_bought |= accepted.terms.side == Side::Buy;
-                let debt = figures(&account, &desk.scene(now)).unwrap().debt;
+                let debt = figures(&account, &engine.view(now)).unwrap().debt;
                 prop_assert!(debt <= Rate::ONE.convert(Money::whole(line)), "{debt:?} of {line}");
             }
         }
@@ -188,27 +188,27 @@ proptest! {
         let text = trading::plain_price(price).to_string();
         let text = text.as_str();
         store.add(&of, at(clock, "2026-03-18 09:58"), &[text, text, text, text, "1000"], None);
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let mut account = Account::default();
-        let mut give = |command: Command, now| desk.handle(&mut account, &command, now);
+        let mut give = |command: Command, now| engine.handle(&mut account, &command, now);
         give(Command::Open { account: 7, settings: Settings::default() }, now);
         let currency = if us { Currency::USD } else { Currency::HKD };
         if cash > 0 {
             give(Command::Deposit { currency, amount: Money::whole(cash) }, now);
         }
         give(Command::SetCredit(Money::whole(credit)), now);
-        desk.advance(&mut account, now);
+        engine.advance(&mut account, now);
         let side = if short && us { Side::Sell } else { Side::Buy };
         let order_type = if at_market { OrderType::Market } else { OrderType::Limit };
         let price = (!at_market).then_some(price);
         let query = trading::EstimateQuery { symbol: of.clone(), side, order_type, price, order: None, fractional: false };
-        let found = trading::estimate(&account, &desk.scene(now), &query).unwrap();
+        let found = trading::estimate(&account, &engine.view(now), &query).unwrap();
         prop_assert!(found.cash_max <= found.margin_max);
         let lot = Quantity::whole(if us { 1 } else { 100 });
         let submit = |quantity: Quantity| {
             let mut account = account.clone();
             let terms = Terms { price, ..Terms::new(of.clone(), side, order_type, quantity) };
-            let outcome = desk.handle(&mut account, &Command::submit(terms), now);
+            let outcome = engine.handle(&mut account, &Command::submit(terms), now);
             outcome.refusal.is_none() && account.orders().last().is_some_and(|order| order.status() == OrderStatus::New)
         };
         prop_assert!(found.margin_max.is_zero() || submit(found.margin_max));
@@ -388,7 +388,7 @@ fn check_states(life: &Life) -> Result<(), TestCaseError> {
 
 /// 9: what a limit buy costs on one trading day is at most what was held back for it.
 fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
-    let desk = Desk::new(store, tables());
+    let engine = Engine::new(store, tables());
     let mut account = Account::default();
     for entry in &life.entries {
         let before = account.clone();
@@ -404,7 +404,7 @@ fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
             continue;
         }
         let held =
-            |account: &Account| balance(account, &desk.scene(now), order.facts.currency, None).reserved;
+            |account: &Account| balance(account, &engine.view(now), order.facts.currency, None).reserved;
         let cost = order.paid + order.fee_total();
         prop_assert!(cost <= held(&account) - held(&before), "{order:?}");
     }
@@ -413,14 +413,14 @@ fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
 
 /// 7: reserves are never negative, and gone with the orders.
 fn check_reserves(store: &Store, life: &Life) -> Result<(), TestCaseError> {
-    let desk = Desk::new(store, tables());
+    let engine = Engine::new(store, tables());
     let mut account = Account::default();
     for entry in &life.entries {
         account.apply(entry);
         let Some(now) = entry.at else { continue };
-        let scene = desk.scene(now);
+        let view = engine.view(now);
         for currency in [Currency::HKD, Currency::USD] {
-            let found = balance(&account, &scene, currency, None);
+            let found = balance(&account, &view, currency, None);
             prop_assert!(!found.reserved.is_negative() && found.reserved >= found.reserved_fees);
             if !account.has_open_orders() {
                 prop_assert!(found.reserved.is_zero());

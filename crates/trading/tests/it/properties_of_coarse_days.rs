@@ -50,7 +50,7 @@ proptest! {
         // The same minutes, and no daily candle.
         let mut without = with.clone();
         for candles in without.candles.values_mut() {
-            candles.retain(|acting| !acting.is_day());
+            candles.retain(|effective| !effective.is_day());
         }
         let Some(first) = ends(&days).into_iter().min() else { return Ok(()) };
         let now = Timestamp(first.0 - 1);

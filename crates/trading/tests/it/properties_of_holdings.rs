@@ -3,7 +3,7 @@
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Bar, Command, CostMethod, Currency, Desk, Dividend, Entry, Event, Execution, Facts, FillRule,
+    Account, Bar, Command, CostMethod, Currency, Dividend, Engine, Entry, Event, Execution, Facts, FillRule,
     Fraction, Kind, Money, OrderId, Quantity, Settings, Side, VERSION, figures,
 };
 
@@ -114,20 +114,20 @@ proptest! {
             store.add(&of, at(Market::Hk, clock), &[text, text, text, text, "1"], None);
         }
         store.act(&of, date("2026-05-18"), &format!("cash {}", decimal(cash)), None);
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let mut account = Account::default();
         let now = at(Market::Hk, "2026-05-15 15:00");
         for command in [
             Command::Open { account: 7, settings: Settings::default() },
             Command::EnterPosition { symbol: of.clone(), quantity: Quantity::whole(shares), cost: Price(1_000_000) },
         ] {
-            desk.handle(&mut account, &command, now);
+            engine.handle(&mut account, &command, now);
         }
-        desk.advance(&mut account, now);
-        let net = |account: &Account, at: Timestamp| figures(account, &desk.scene(at)).unwrap().net_assets();
+        engine.advance(&mut account, now);
+        let net = |account: &Account, at: Timestamp| figures(account, &engine.view(at)).unwrap().net_assets();
         let before = net(&account, now);
         let after = at(Market::Hk, "2026-05-18 09:31");
-        desk.advance(&mut account, after);
+        engine.advance(&mut account, after);
         prop_assert!(!account.cash(Currency::HKD).is_zero());
         prop_assert_eq!(before, net(&account, after));
     }
@@ -148,17 +148,17 @@ proptest! {
         let mut store = Store::default();
         store.closes.push((of.clone(), date("2026-05-15"), Price(close * 10_000)));
         store.act(&of, date("2026-05-18"), &text, None);
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let mut account = Account::default();
         let now = at(Market::Hk, "2026-05-15 15:00");
         for command in [
             Command::Open { account: 7, settings: Settings::default() },
             Command::EnterPosition { symbol: of.clone(), quantity: Quantity::whole(shares), cost: Price(1_000_000) },
         ] {
-            desk.handle(&mut account, &command, now);
+            engine.handle(&mut account, &command, now);
         }
-        desk.advance(&mut account, now);
-        desk.advance(&mut account, at(Market::Hk, "2026-05-18 00:00"));
+        engine.advance(&mut account, now);
+        engine.advance(&mut account, at(Market::Hk, "2026-05-18 00:00"));
         let cash = cents(account.cash(Currency::HKD));
         let held = i128::from(account.held(&of).units() / 10_000);
         let (shares, close, rights) = (i128::from(shares), i128::from(close), i128::from(rights));

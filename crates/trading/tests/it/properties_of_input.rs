@@ -3,8 +3,8 @@
 use market::{Date, Market, Price, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Desk, GridId, GridRuleInput, Money, OrderId, OrderType, OutsideRth,
-    PRICE_MAX, Percent, Quantity, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
+    Account, Changes, Command, Currency, Engine, GridId, GridRuleInput, Money, OrderId, OrderType,
+    OutsideRth, PRICE_MAX, Percent, Quantity, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn nothing_panics(commands in prop::collection::vec((0..3600i64, command()), 1..30)) {
         let store = store();
-        let desk = Desk::new(&store, tables());
+        let engine = Engine::new(&store, tables());
         let mut account = Account::default();
         let start = at(Market::Hk, "2026-03-18 09:32");
         for command in [
@@ -220,14 +220,14 @@ proptest! {
             Command::Deposit { currency: Currency::HKD, amount: Money::parse("100000000").unwrap() },
             Command::Deposit { currency: Currency::USD, amount: Money::parse("100000000").unwrap() },
         ] {
-            desk.handle(&mut account, &command, start);
+            engine.handle(&mut account, &command, start);
         }
         let mut now = start;
         for (later, command) in commands {
             now = Timestamp(now.0 + later);
-            desk.advance(&mut account, now);
+            engine.advance(&mut account, now);
             let before = account.clone();
-            let outcome = desk.handle(&mut account, &command, now);
+            let outcome = engine.handle(&mut account, &command, now);
             if outcome.refusal.is_some() {
                 prop_assert!(outcome.entries.is_empty());
                 prop_assert_eq!(&before, &account);
@@ -237,7 +237,7 @@ proptest! {
                 prop_assert_eq!(&serde_json::from_str::<trading::Entry>(&text).unwrap(), entry);
             }
         }
-        desk.advance(&mut account, at(Market::Us, "2026-04-20 04:00"));
-        let _ = trading::figures(&account, &desk.scene(now));
+        engine.advance(&mut account, at(Market::Us, "2026-04-20 04:00"));
+        let _ = trading::figures(&account, &engine.view(now));
     }
 }

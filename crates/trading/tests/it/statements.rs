@@ -8,8 +8,8 @@ use market::{Date, Market, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::statement::{ShareChange, Statement, StatementKind, last_made_at, made_at, statements};
 use trading::{
-    Account, Command, Currency, Desk, Entry, Event, Money, OrderType, Quantity, Scene, Settings, Side, Terms,
-    TimeInForce, balance,
+    Account, Command, Currency, Engine, Entry, Event, MarketView, Money, OrderType, Quantity, Settings, Side,
+    Terms, TimeInForce, balance,
 };
 
 use crate::common::{Store, at, date, symbol, tables, venues};
@@ -31,7 +31,7 @@ fn dailies(all: &[Statement]) -> Vec<&Statement> {
 
 /// An account that does what it is told, and everything it has written.
 struct Client<'a> {
-    desk: Desk<'a>,
+    engine: Engine<'a>,
     account: Account,
     entries: Vec<Entry>,
 }
@@ -39,7 +39,7 @@ struct Client<'a> {
 impl<'a> Client<'a> {
     fn open(store: &'a Store, cash: &[(Currency, i64)]) -> Client<'a> {
         let mut client =
-            Client { desk: Desk::new(store, tables()), account: Account::default(), entries: Vec::new() };
+            Client { engine: Engine::new(store, tables()), account: Account::default(), entries: Vec::new() };
         client.act(Timestamp(0), Command::Open { account: 7, settings: Settings::default() });
         for (currency, amount) in cash {
             client.act(Timestamp(0), Command::Deposit { currency: *currency, amount: Money::whole(*amount) });
@@ -48,13 +48,13 @@ impl<'a> Client<'a> {
     }
 
     fn act(&mut self, now: Timestamp, command: Command) {
-        let outcome = self.desk.handle(&mut self.account, &command, now);
+        let outcome = self.engine.handle(&mut self.account, &command, now);
         assert!(outcome.refusal.is_none(), "{:?}", outcome.refusal);
         self.entries.extend(outcome.entries);
     }
 
     fn advance(&mut self, now: Timestamp) {
-        self.entries.extend(self.desk.advance(&mut self.account, now).entries);
+        self.entries.extend(self.engine.advance(&mut self.account, now).entries);
     }
 }
 
@@ -452,9 +452,9 @@ proptest! {
         }
         // What is held back at the end is what the account itself holds back.
         let end = days.last().ok_or_else(|| TestCaseError::fail("no date"))?;
-        let scene = Scene::new(&store, tables(), hk("2026-04-02 22:00"));
+        let view = MarketView::new(&store, tables(), hk("2026-04-02 22:00"));
         for line in &end.balances {
-            let now = balance(&life.account, &scene, line.currency, None);
+            let now = balance(&life.account, &view, line.currency, None);
             prop_assert_eq!((line.ledger, line.reserved), (now.cash, now.reserved));
         }
     }

@@ -3,7 +3,7 @@
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Desk, Entry, Factors, GridId, GridRuleInput, Money, OrderId,
+    Account, Changes, Command, Currency, Engine, Entry, Factors, GridId, GridRuleInput, Money, OrderId,
     OrderType, Outcome, Percent, Quantity, Rate, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
 };
 
@@ -339,10 +339,10 @@ pub(crate) fn live_with_credit(store: &Store, acts: &[Timed], line: Money) -> Li
 }
 
 fn live_prepared(store: &Store, acts: &[Timed], prepared: Vec<Command>, stops: &[Timestamp]) -> Life {
-    let desk = Desk::new(store, tables());
+    let engine = Engine::new(store, tables());
     let mut life = Life { account: Account::default(), entries: Vec::new(), outcomes: Vec::new() };
     let prepare = |life: &mut Life, command: Command| {
-        let outcome = desk.handle(&mut life.account, &command, Timestamp(0));
+        let outcome = engine.handle(&mut life.account, &command, Timestamp(0));
         life.entries.extend(outcome.entries);
     };
     prepare(&mut life, Command::Open { account: 7, settings: Settings::default() });
@@ -367,13 +367,13 @@ fn live_prepared(store: &Store, acts: &[Timed], prepared: Vec<Command>, stops: &
             if *stop > now || Some(*stop) < life.account.horizon() || life.account.began().is_none() {
                 continue;
             }
-            let outcome = desk.advance(&mut life.account, *stop);
+            let outcome = engine.advance(&mut life.account, *stop);
             life.entries.extend(outcome.entries.iter().cloned());
             life.outcomes.push(outcome);
         }
         let outcome = match command {
-            Some(command) => desk.handle(&mut life.account, &command, now),
-            None => desk.advance(&mut life.account, now),
+            Some(command) => engine.handle(&mut life.account, &command, now),
+            None => engine.advance(&mut life.account, now),
         };
         life.entries.extend(outcome.entries.iter().cloned());
         life.outcomes.push(outcome);
@@ -382,18 +382,18 @@ fn live_prepared(store: &Store, acts: &[Timed], prepared: Vec<Command>, stops: &
 }
 
 pub(crate) fn live_until(store: &Store, acts: &[Timed], now: Timestamp) -> Account {
-    let desk = Desk::new(store, tables());
-    let all = live_with(&desk, acts);
+    let engine = Engine::new(store, tables());
+    let all = live_with(&engine, acts);
     let mut account = all;
-    desk.advance(&mut account, now);
+    engine.advance(&mut account, now);
     account
 }
 
 /// The preparations of [`live`], then commands, and no advance beyond the last of them.
-fn live_with(desk: &Desk<'_>, acts: &[Timed]) -> Account {
+fn live_with(engine: &Engine<'_>, acts: &[Timed]) -> Account {
     let mut account = Account::default();
     let prepare = |account: &mut Account, command: Command| {
-        desk.handle(account, &command, Timestamp(0));
+        engine.handle(account, &command, Timestamp(0));
     };
     prepare(&mut account, Command::Open { account: 7, settings: Settings::default() });
     for (currency, amount) in [(Currency::HKD, 120_000), (Currency::USD, 60_000)] {
@@ -407,7 +407,7 @@ fn live_with(desk: &Desk<'_>, acts: &[Timed]) -> Account {
         acts.iter().map(|(window, second, act)| (instant(*window, *second), command(act))).collect();
     timed.sort_by_key(|(at, _)| *at);
     for (now, command) in timed {
-        desk.handle(&mut account, &command, now);
+        engine.handle(&mut account, &command, now);
     }
     account
 }

@@ -24,14 +24,14 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let story = self.whose.source(surroundings)?.grid_story(grid_id(&self.id)?)?;
+        let explanation = self.whose.source(surroundings)?.grid_explanation(grid_id(&self.id)?)?;
         if self.format == Format::Json {
-            return shown::json(&story);
+            return shown::json(&explanation);
         }
-        let symbol = text(&story, "symbol");
+        let symbol = text(&explanation, "symbol");
         let mut out = output::stdout();
-        writeln!(out, "grid {}", text(&story, "order_id"))?;
-        for step in rows(&story, "steps") {
+        writeln!(out, "grid {}", text(&explanation, "order_id"))?;
+        for step in rows(&explanation, "steps") {
             writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
             for reason in rows(step, "because") {
                 writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;

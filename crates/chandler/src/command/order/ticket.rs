@@ -217,8 +217,8 @@ pub(super) fn decimal<T>(
 /// What the stored candles mean for an order that was taken. It is taken, too, if that cannot be read.
 fn notes(source: &mut Source, answer: &Value) -> Vec<String> {
     let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
-    let story = source.story(id).unwrap_or_default();
-    let waiting = shown::rows(&story, "steps").iter().find(|step| text(step, "event") == "waiting");
+    let explanation = source.explanation(id).unwrap_or_default();
+    let waiting = shown::rows(&explanation, "steps").iter().find(|step| text(step, "event") == "waiting");
     let because = waiting.map(|step| shown::rows(step, "because")).unwrap_or_default();
     because.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

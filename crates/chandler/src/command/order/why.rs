@@ -22,13 +22,13 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let story = self.whose.source(surroundings)?.story(order_id(&self.id)?)?;
+        let explanation = self.whose.source(surroundings)?.explanation(order_id(&self.id)?)?;
         if self.format == Format::Json {
-            return shown::json(&story);
+            return shown::json(&explanation);
         }
         let mut out = output::stdout();
-        writeln!(out, "order {}", text(&story, "order_id"))?;
-        for step in rows(&story, "steps") {
+        writeln!(out, "order {}", text(&explanation, "order_id"))?;
+        for step in rows(&explanation, "steps") {
             writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
             for reason in rows(step, "because") {
                 writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;

@@ -66,9 +66,9 @@ impl Here {
         Ok(order_detail_document(&order, &name, self.books.paper.tables()))
     }
 
-    pub(super) fn story(&mut self, id: OrderId) -> Result<Value, Failure> {
-        let story = self.books.look(&self.account, |seen| paper::explained(seen, id))?;
-        Ok(serde_json::to_value(story.ok_or_else(|| self.no_order(id))?)?)
+    pub(super) fn explanation(&mut self, id: OrderId) -> Result<Value, Failure> {
+        let explanation = self.books.look(&self.account, |seen| paper::explained(seen, id))?;
+        Ok(serde_json::to_value(explanation.ok_or_else(|| self.no_order(id))?)?)
     }
 
     /// Newest first.
@@ -83,8 +83,8 @@ impl Here {
         let names = self.books.names()?;
         let document = |order: &Order| order_document(order, &names(order.symbol()));
         let orders: Vec<Value> = self.books.look(&self.account, |seen| {
-            let scene = &seen.reading.scene;
-            let of_day = |order: &&Order| is_today(order, scene) == history.is_none();
+            let view = &seen.reading.view;
+            let of_day = |order: &&Order| is_today(order, view) == history.is_none();
             seen.reading
                 .account
                 .orders()
@@ -109,7 +109,7 @@ impl Here {
                 && wanted.is_none_or(|id| order.id == id)
         };
         let trades: Vec<Value> = self.books.look(&self.account, |seen| {
-            let dates = seen.reading.scene.dates;
+            let dates = seen.reading.view.dates;
             let mut fills: Vec<(&Order, &Fill)> = Vec::new();
             for order in seen.reading.account.orders().iter().filter(is_wanted) {
                 let today = dates.of(order.market());
@@ -134,7 +134,7 @@ impl Here {
         let rows: Vec<Value> = self.books.look(&self.account, |seen| {
             let Seen { reading, entries } = seen;
             // What was entered before the first request happened with it; an account that was only prepared begins now.
-            let began = reading.account.began().unwrap_or(reading.scene.at);
+            let began = reading.account.began().unwrap_or(reading.view.at);
             let flows = entries.iter().flat_map(cash_flows);
             let dated = flows.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow });
             let wanted = dated.filter(|flow| {
@@ -152,13 +152,13 @@ impl Here {
     pub(super) fn positions(&mut self, symbols: &[Symbol]) -> Result<Value, Failure> {
         let names = self.books.names()?;
         self.books.look(&self.account, |seen| {
-            let (account, scene) = (seen.reading.account, &seen.reading.scene);
+            let (account, view) = (seen.reading.account, &seen.reading.view);
             let mut document = positions_document(account, symbols, &names);
             let rows = document.pointer_mut("/list/0/stock_info").and_then(Value::as_array_mut);
             for row in rows.into_iter().flatten() {
                 let symbol: Option<Symbol> =
                     row.get("symbol").and_then(Value::as_str).and_then(|text| text.parse().ok());
-                let held = symbol.and_then(|symbol| Some((account.position(&symbol)?, scene.mark(&symbol))));
+                let held = symbol.and_then(|symbol| Some((account.position(&symbol)?, view.mark(&symbol))));
                 if let (Some((position, mark)), Some(fields)) = (held, row.as_object_mut()) {
                     fields.extend(valued(position, mark, account.settings().cost));
                 }
@@ -169,8 +169,8 @@ impl Here {
 
     pub(super) fn assets(&mut self, currency: Option<Currency>) -> Result<Value, Failure> {
         let report = self.books.look(&self.account, |seen| {
-            let (account, scene) = (seen.reading.account, &seen.reading.scene);
-            trading::report(account, scene, currency)
+            let (account, view) = (seen.reading.account, &seen.reading.view);
+            trading::report(account, view, currency)
         })?;
         let report = report.map_err(|refusal| told(refusal.into()))?;
         Ok(funds_document(&report))

@@ -54,9 +54,9 @@ impl Here {
         document.ok_or_else(|| self.no_grid(id))
     }
 
-    pub(super) fn grid_story(&mut self, id: GridId) -> Result<Value, Failure> {
-        let story = self.books.look(&self.account, |seen| paper::grid_story(seen.entries, id))?;
-        Ok(serde_json::to_value(story.ok_or_else(|| self.no_grid(id))?)?)
+    pub(super) fn grid_explanation(&mut self, id: GridId) -> Result<Value, Failure> {
+        let explanation = self.books.look(&self.account, |seen| paper::grid_explanation(seen.entries, id))?;
+        Ok(serde_json::to_value(explanation.ok_or_else(|| self.no_grid(id))?)?)
     }
 
     /// Newest first.
@@ -78,14 +78,14 @@ impl Here {
     pub(super) fn grid_triggers(&mut self, id: Option<GridId>) -> Result<Value, Failure> {
         let names = self.books.names()?;
         let triggers: Option<Vec<Value>> = self.books.look(&self.account, |seen| {
-            let (account, scene) = (seen.reading.account, &seen.reading.scene);
+            let (account, view) = (seen.reading.account, &seen.reading.view);
             if let Some(id) = id {
                 account.grid(id)?;
             }
             let is_wanted =
                 |order: &&Order| order.grid.is_some_and(|origin| id.is_none_or(|id| origin.grid == id));
             let document = |order: &Order| {
-                grid_trigger_document(order, scene.mark(order.symbol()), &names(order.symbol()))
+                grid_trigger_document(order, view.mark(order.symbol()), &names(order.symbol()))
             };
             Some(account.orders().iter().rev().filter(is_wanted).map(document).collect())
         })?;
@@ -97,9 +97,9 @@ impl Here {
     }
 
     pub(super) fn grid_symbol(&mut self, symbol: &Symbol) -> Result<Value, Failure> {
-        let info = self.books.look(&self.account, |seen| {
-            grid_symbol_info(seen.reading.account, &seen.reading.scene, symbol)
-        })?;
+        let info = self
+            .books
+            .look(&self.account, |seen| grid_symbol_info(seen.reading.account, &seen.reading.view, symbol))?;
         let info = info.map_err(|refusal| told(refusal.into()))?;
         let names = self.books.names()?;
         Ok(grid_symbol_document(&info, &names(symbol)))

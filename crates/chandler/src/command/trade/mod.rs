@@ -96,10 +96,10 @@ impl Source {
     }
 
     /// What happened to an order, and why.
-    pub(crate) fn story(&mut self, id: OrderId) -> Result<Value, Failure> {
+    pub(crate) fn explanation(&mut self, id: OrderId) -> Result<Value, Failure> {
         match self {
-            Source::Here(here) => here.story(id),
-            Source::There(there) => there.story(id),
+            Source::Here(here) => here.explanation(id),
+            Source::There(there) => there.explanation(id),
         }
     }
 
@@ -183,10 +183,10 @@ impl Source {
     }
 
     /// What happened to a grid, and why.
-    pub(crate) fn grid_story(&mut self, id: GridId) -> Result<Value, Failure> {
+    pub(crate) fn grid_explanation(&mut self, id: GridId) -> Result<Value, Failure> {
         match self {
-            Source::Here(here) => here.grid_story(id),
-            Source::There(there) => there.grid_story(id),
+            Source::Here(here) => here.grid_explanation(id),
+            Source::There(there) => there.grid_explanation(id),
         }
     }
 

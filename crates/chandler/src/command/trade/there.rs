@@ -90,7 +90,7 @@ impl There {
         answer.map_err(|error| self.about(id, error))
     }
 
-    pub(super) fn story(&self, id: OrderId) -> Result<Value, Failure> {
+    pub(super) fn explanation(&self, id: OrderId) -> Result<Value, Failure> {
         let answer = self.session.get(&format!("/v1/trade/order/why?order_id={id}"));
         answer.map_err(|error| self.about(id, error))
     }

@@ -51,7 +51,7 @@ impl There {
         answer.map_err(|error| self.about_grid(id, error))
     }
 
-    pub(super) fn grid_story(&self, id: GridId) -> Result<Value, Failure> {
+    pub(super) fn grid_explanation(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.session.get(&format!("/v1/gridtrading/why?order_id={id}"));
         answer.map_err(|error| self.about_grid(id, error))
     }

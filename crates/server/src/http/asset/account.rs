@@ -64,7 +64,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked = query.currency()?;
-    let report = trader.read(|reading| report(reading.account, &reading.scene, asked))?;
+    let report = trader.read(|reading| report(reading.account, &reading.view, asked))?;
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Account, Balance, Currency, Money, Position, Report, Scene, balances, exact_price, report};
+use trading::{
+    Account, Balance, Currency, MarketView, Money, Position, Report, balances, exact_price, report,
+};
 
 use super::docs::REFUSALS;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
@@ -92,7 +94,7 @@ struct PricedPosition {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     Query::parse(call.query)?;
-    let mut portfolio = trader.read(|reading| Ok(Portfolio::of(reading.account, &reading.scene)))?;
+    let mut portfolio = trader.read(|reading| Ok(Portfolio::of(reading.account, &reading.view)))?;
     let names = trader.names(portfolio.positions.iter().map(|position| &position.security))?;
     for position in &mut portfolio.positions {
         position.name = names.get(&position.security);
@@ -102,37 +104,37 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 }
 
 impl Portfolio {
-    fn of(account: &Account, scene: &Scene<'_>) -> Portfolio {
+    fn of(account: &Account, view: &MarketView<'_>) -> Portfolio {
         let method = account.settings().cost;
         let mut held: BTreeMap<Currency, Money> = BTreeMap::new();
         let mut positions = Vec::new();
         for (symbol, position) in account.positions() {
-            *held.entry(position.currency).or_default() += position.value(scene.mark(symbol), method);
-            positions.push(PricedPosition::of(account, scene, symbol, position));
+            *held.entry(position.currency).or_default() += position.value(view.mark(symbol), method);
+            positions.push(PricedPosition::of(account, view, symbol, position));
         }
         let assets = |(currency, balance): (Currency, Balance)| {
             CurrencyAssets::of(currency, &balance, held.get(&currency).copied().unwrap_or_default())
         };
-        let report = report(account, scene, None);
-        let is_approximate = report.as_ref().is_ok_and(|report| is_approximate(report, &held, scene));
+        let report = report(account, view, None);
+        let is_approximate = report.as_ref().is_ok_and(|report| is_approximate(report, &held, view));
         Portfolio {
-            at: scene.at.0.to_string(),
+            at: view.at.0.to_string(),
             entries: account.entries(),
             read_only: false,
             missing: report.as_ref().err().map(|refusal| refusal.text.clone()),
             approximate: is_approximate,
             totals: report.ok().as_ref().map(Totals::of),
-            currencies: balances(account, scene).into_iter().map(assets).collect(),
+            currencies: balances(account, view).into_iter().map(assets).collect(),
             positions,
         }
     }
 }
 
-fn is_approximate(report: &Report, held: &BTreeMap<Currency, Money>, scene: &Scene<'_>) -> bool {
+fn is_approximate(report: &Report, held: &BTreeMap<Currency, Money>, view: &MarketView<'_>) -> bool {
     let with_cash = report.balances.iter().filter(|(_, balance)| !balance.cash.is_zero());
     let with_value = held.iter().filter(|(_, value)| !value.is_zero());
     let currencies = with_cash.map(|(currency, _)| currency).chain(with_value.map(|(currency, _)| currency));
-    currencies.into_iter().any(|currency| scene.is_rate_builtin(*currency))
+    currencies.into_iter().any(|currency| view.is_rate_builtin(*currency))
 }
 
 impl Totals {
@@ -165,8 +167,8 @@ impl CurrencyAssets {
 }
 
 impl PricedPosition {
-    fn of(account: &Account, scene: &Scene<'_>, symbol: &Symbol, position: &Position) -> PricedPosition {
-        let (method, mark) = (account.settings().cost, scene.mark(symbol));
+    fn of(account: &Account, view: &MarketView<'_>, symbol: &Symbol, position: &Position) -> PricedPosition {
+        let (method, mark) = (account.settings().cost, view.mark(symbol));
         PricedPosition {
             symbol: symbol.to_string(),
             name: String::new(),

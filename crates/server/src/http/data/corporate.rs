@@ -95,7 +95,7 @@ struct Part {
 }
 
 /// Stored actions of a security whose ex-date has come, the latest first, with what is needed to write them.
-struct Story {
+struct PastActions {
     symbol: Symbol,
     currency: String,
     zone: &'static str,
@@ -103,8 +103,8 @@ struct Story {
     actions: Vec<(String, StoredAction)>,
 }
 
-impl Story {
-    fn of(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<Story, Problem> {
+impl PastActions {
+    fn of(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<PastActions, Problem> {
         let symbol: Symbol = command::symbol(&call.parameter_of("symbol").unwrap_or_default())?;
         let (security, _) = visible(&symbol, site, admitted)?;
         let zone = site.core.history.venue(&symbol).zone();
@@ -121,17 +121,17 @@ impl Story {
         actions.reverse();
         actions.truncate(ACTIONS_MAX);
         let currency = security.currency.unwrap_or_else(|| symbol.market().currency().to_owned());
-        Ok(Story { symbol, currency, zone: zone.name(), today, actions })
+        Ok(PastActions { symbol, currency, zone: zone.name(), today, actions })
     }
 }
 
 pub(super) fn dividends(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let story = Story::of(call, site, &admitted)?;
-    let paid = story.actions.iter().filter(|(_, stored)| stored.action.cash != Amount::ZERO);
+    let past = PastActions::of(call, site, &admitted)?;
+    let paid = past.actions.iter().filter(|(_, stored)| stored.action.cash != Amount::ZERO);
     let list = paid.map(|(id, stored)| Dividend {
-        symbol: story.symbol.to_string(),
+        symbol: past.symbol.to_string(),
         id: id.clone(),
-        desc: cash_words(stored, &story.currency),
+        desc: cash_words(stored, &past.currency),
         record_date: "",
         ex_date: stored.action.ex_date.to_string(),
         payment_date: stored.pay_date.map(|date| date.to_string()).unwrap_or_default(),
@@ -140,17 +140,17 @@ pub(super) fn dividends(call: &Call<'_>, site: &Site, admitted: Admitted) -> Res
 }
 
 pub(super) fn company_acts(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let story = Story::of(call, site, &admitted)?;
-    let earliest = story.today.checked_sub(DateSpan::new().days(RECENT_DAYS)).unwrap_or(Date::MIN);
+    let past = PastActions::of(call, site, &admitted)?;
+    let earliest = past.today.checked_sub(DateSpan::new().days(RECENT_DAYS)).unwrap_or(Date::MIN);
     let mut items = Vec::new();
-    for (id, stored) in &story.actions {
+    for (id, stored) in &past.actions {
         let date = stored.action.ex_date;
-        items.extend(parts(stored, &story.currency).into_iter().map(|Part { kind, words }| CompanyAct {
+        items.extend(parts(stored, &past.currency).into_iter().map(|Part { kind, words }| CompanyAct {
             id: format!("{id}-{kind}"),
             date: compact(date),
             date_str: date.to_string(),
             date_type: "Ex-date",
-            date_zone: story.zone,
+            date_zone: past.zone,
             act_type: kind,
             act_desc: words,
             action: kind,

@@ -55,7 +55,7 @@ struct ChannelInfo {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
-    let info = trader.read(|reading| grid_symbol_info(reading.account, &reading.scene, &symbol))?;
+    let info = trader.read(|reading| grid_symbol_info(reading.account, &reading.view, &symbol))?;
     let name = trader.names([&symbol])?.get(&symbol);
     Ok(envelope::success(SymbolInfo::of(&info, name)))
 }

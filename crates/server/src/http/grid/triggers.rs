@@ -7,7 +7,7 @@ use paper::grid_orders;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use trading::{Order, Scene, exact_price};
+use trading::{MarketView, Order, exact_price};
 
 use super::docs::{LIMIT, PAGE, REFUSALS, page};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
@@ -80,7 +80,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         }
         let found = grid_orders(account, grid, page, limit);
         let mut marks = Marks::default();
-        let row = |order| TriggerRow::of(order, marks.of(order, &reading.scene));
+        let row = |order| TriggerRow::of(order, marks.of(order, &reading.view));
         let rows: Vec<TriggerRow> = found.rows.into_iter().map(|one| one.order).map(row).collect();
         Ok(Some((rows, found.has_more)))
     })?;
@@ -95,8 +95,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 struct Marks<'a>(BTreeMap<&'a Symbol, Option<Price>>);
 
 impl<'a> Marks<'a> {
-    fn of(&mut self, order: &'a Order, scene: &Scene<'_>) -> Option<Price> {
-        *self.0.entry(order.symbol()).or_insert_with(|| scene.mark(order.symbol()))
+    fn of(&mut self, order: &'a Order, view: &MarketView<'_>) -> Option<Price> {
+        *self.0.entry(order.symbol()).or_insert_with(|| view.mark(order.symbol()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `GET /v1/gridtrading/why`: what happened to a grid, and by which candles. Not one of the SDKs' requests.
 
-use paper::GridStory;
+use paper::GridExplanation;
 
 use super::docs::{ORDER_ID, REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
@@ -14,11 +14,11 @@ pub(super) const WHY: Doc = Doc::new(
     "What happened to a grid, by which candle, and why it made no order",
 )
 .parameters(&[ORDER_ID.required()])
-.answers(&[AnswerDoc::ok("Oldest first", &[data::<GridStory>()])])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<GridExplanation>()])])
 .refuses(REFUSALS);
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let id = Query::parse(call.query)?.grid("order_id")?.ok_or_else(|| missing("order_id"))?;
-    trader.grid_story(id)?.map(envelope::success).ok_or_else(grid_not_found)
+    trader.grid_explanation(id)?.map(envelope::success).ok_or_else(grid_not_found)
 }

@@ -76,7 +76,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let language = trader.language();
     let found = trader.read(|reading| {
         let order = reading.account.order(id);
-        Ok(order.map(|order| Detail::of(order, reading.scene.tables, language)))
+        Ok(order.map(|order| Detail::of(order, reading.view.tables, language)))
     })?;
     // Attached orders have details of their own, and there are none.
     let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;

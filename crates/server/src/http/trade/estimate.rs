@@ -34,7 +34,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked = asked(&query)?;
-    let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.scene, &asked))?;
+    let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.view, &asked))?;
     Ok(envelope::success(Estimated {
         cash_max_qty: estimate.cash_max.to_string(),
         margin_max_qty: estimate.margin_max.to_string(),

@@ -116,7 +116,7 @@ fn found(
         };
         let mut fills: Vec<(&Order, &Fill)> = Vec::new();
         for order in reading.account.orders().iter().filter(wanted) {
-            let today = reading.scene.dates.of(order.market());
+            let today = reading.view.dates.of(order.market());
             let is_in = |fill: &&Fill| {
                 let is_day = match days {
                     Days::Today => fill.day >= today,

@@ -57,7 +57,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();
         let within = all.filter(|order| (start..=end).contains(&order.submitted_at));
-        let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.scene));
+        let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.view));
         Ok(wanted.take(ROWS_MAX + 1).map(OrderRow::of).collect())
     })?;
     let has_more = orders.len() > ROWS_MAX;

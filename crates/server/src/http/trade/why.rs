@@ -1,6 +1,6 @@
 //! `GET /v1/trade/order/why`: what happened to an order, and by which rules. Not one of the SDKs' requests.
 
-use paper::Story;
+use paper::OrderExplanation;
 
 use super::docs::{ORDER_ID, REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
@@ -14,11 +14,11 @@ pub(super) const WHY: Doc = Doc::new(
     "What happened to an order, by which candle and which rule, and each charge",
 )
 .parameters(&[ORDER_ID.required()])
-.answers(&[AnswerDoc::ok("Oldest first", &[data::<Story>()])])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<OrderExplanation>()])])
 .refuses(REFUSALS);
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let id = Query::parse(call.query)?.order()?.ok_or_else(|| missing("order_id"))?;
-    trader.story(id)?.map(envelope::success).ok_or_else(not_found)
+    trader.explanation(id)?.map(envelope::success).ok_or_else(not_found)
 }

@@ -216,11 +216,11 @@ async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
         );
         assert_eq!((&rows[0]["executed_price"], &rows[0]["executed_qty"]), (&json!(""), &json!("0")));
     }
-    let story = hall.get(&format!("/v1/gridtrading/why?order_id={id}")).await;
+    let explanation = hall.get(&format!("/v1/gridtrading/why?order_id={id}")).await;
     let told: Vec<&str> =
-        story["steps"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
+        explanation["steps"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
     assert_eq!(told, ["submitted", "triggered", "triggered"]);
-    assert_eq!(story["steps"][1]["candle"]["time"], json!(at("10:01").to_string()));
+    assert_eq!(explanation["steps"][1]["candle"]["time"], json!(at("10:01").to_string()));
     // Pages of one.
     let page = |number: u32| {
         let path = format!("/v1/gridtrading/trigger_history_list?grid_order_id={id}&limit=1&page={number}");

@@ -2,7 +2,7 @@
 
 use market::Timestamp;
 use trading::{
-    Account, Command, Entry, Event, Grid, GridId, GridRuleInput, Percent, Quantity, Scene, SubmitGrid,
+    Account, Command, Entry, Event, Grid, GridId, GridRuleInput, MarketView, Percent, Quantity, SubmitGrid,
     parse_price, plain_price,
 };
 
@@ -95,7 +95,7 @@ pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp
 }
 
 /// `grid? 1`, `levels 1`, `history 1`; `None` for what is about no grid.
-pub fn answer(words: &[&str], account: &Account, scene: &Scene<'_>) -> Option<Vec<String>> {
+pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Option<Vec<String>> {
     let grid = |number: &str| {
         let id = GridId::of(account.number(), number.parse().expect("the number of a grid"));
         account.grid(id).expect("a grid")
@@ -103,7 +103,7 @@ pub fn answer(words: &[&str], account: &Account, scene: &Scene<'_>) -> Option<Ve
     match words {
         ["grid?", number] => Some(vec![grid_line(grid(number))]),
         ["levels", number] => {
-            let levels = grid(number).levels(scene);
+            let levels = grid(number).levels(view);
             Some(vec![format!("sells at {}, buys at {}", plain_price(levels.up), plain_price(levels.down))])
         }
         ["history", number] => Some(grid(number).history.iter().map(history_line).collect()),

@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use market::adjust::Amount;
 use market::{Candle, Date, Market, Price, Symbol, Timestamp, Turnover, Venue, Venues};
 use trading::{
-    ActTimes, ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security, Tables,
-    drop_overtaken, mark_of,
+    ActTimes, CorporateAction, Currency, EffectiveCandle, Factors, Feed, Kind, Quantity, Rate, Security,
+    Tables, drop_overtaken, mark_of,
 };
 
 pub fn venues() -> &'static Venues {
@@ -48,9 +48,9 @@ pub fn at(market: Market, local: &str) -> Timestamp {
 /// Candles and everything else that a feed tells.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    pub candles: BTreeMap<Symbol, Vec<ActingCandle>>,
+    pub candles: BTreeMap<Symbol, Vec<EffectiveCandle>>,
     /// Everything that was stored, daily candles of days that are not coarse included.
-    stored: BTreeMap<Symbol, Vec<ActingCandle>>,
+    stored: BTreeMap<Symbol, Vec<EffectiveCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
     pub closes: Vec<(Symbol, Date, Price)>,
@@ -80,9 +80,9 @@ impl Store {
     }
 
     pub fn push(&mut self, symbol: &Symbol, candle: Candle, arrived: Option<Timestamp>) {
-        let acting =
+        let effective =
             ActTimes::new(venues().of(symbol.market())).of(candle, arrived).expect("a minute of a session");
-        self.stored(symbol, acting);
+        self.stored(symbol, effective);
     }
 
     /// The daily candle of a date, `O H L C V`.
@@ -100,24 +100,27 @@ impl Store {
             session: market::Session::Intraday,
         };
         candle.check().unwrap_or_else(|flaw| panic!("{values:?}: {flaw}"));
-        let Some(acting) = ActTimes::day(venue, date, candle).filter(|_| !symbol.is_us_option()) else {
+        let Some(effective) = ActTimes::day(venue, date, candle).filter(|_| !symbol.is_us_option()) else {
             return;
         };
-        let at = arrived.map_or(acting.at, |arrived| acting.at.max(arrived));
-        self.stored(symbol, ActingCandle { at, ..acting });
+        let at = arrived.map_or(effective.at, |arrived| effective.at.max(arrived));
+        self.stored(symbol, EffectiveCandle { at, ..effective });
     }
 
-    fn stored(&mut self, symbol: &Symbol, acting: ActingCandle) {
+    fn stored(&mut self, symbol: &Symbol, effective: EffectiveCandle) {
         let stored = self.stored.entry(symbol.clone()).or_default();
-        stored.push(acting);
-        let has_minutes = |day: &ActingCandle| {
+        stored.push(effective);
+        let has_minutes = |day: &EffectiveCandle| {
             let regular = stored.iter().filter(|other| !other.is_day() && other.day == day.day);
             let mut regular = regular.filter(|other| other.candle.session == market::Session::Intraday);
             regular.any(|minute| minute.at <= day.at)
         };
-        let mut candles: Vec<ActingCandle> =
-            stored.iter().filter(|acting| !acting.is_day() || !has_minutes(acting)).copied().collect();
-        candles.sort_by_key(|acting| (acting.at, acting.candle.time));
+        let mut candles: Vec<EffectiveCandle> = stored
+            .iter()
+            .filter(|effective| !effective.is_day() || !has_minutes(effective))
+            .copied()
+            .collect();
+        candles.sort_by_key(|effective| (effective.at, effective.candle.time));
         drop_overtaken(&mut candles);
         self.candles.insert(symbol.clone(), candles);
     }
@@ -162,26 +165,29 @@ impl Feed for Store {
         Some(Security { lot: dated.unwrap_or(known.lot), ..known })
     }
 
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>) {
         let Some(all) = self.candles.get(symbol) else { return };
-        let from = all.partition_point(|acting| acting.at <= after);
-        out.extend(all[from..].iter().take_while(|acting| acting.at <= through));
+        let from = all.partition_point(|effective| effective.at <= after);
+        out.extend(all[from..].iter().take_while(|effective| effective.at <= through));
     }
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
         let all = self.candles.get(symbol)?;
         // A day of minutes before the instant is enough, unless there is none.
-        let end = all.partition_point(|acting| acting.at <= at);
+        let end = all.partition_point(|effective| effective.at <= at);
         let tail = &all[end.saturating_sub(3)..all.len().min(end + 3)];
-        let mut near: Vec<ActingCandle> = tail.to_vec();
-        near.sort_by_key(|acting| acting.candle.time);
+        let mut near: Vec<EffectiveCandle> = tail.to_vec();
+        near.sort_by_key(|effective| effective.candle.time);
         mark_of(&near, at)
     }
 
-    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<ActingCandle> {
-        let acted =
-            self.candles.get(symbol)?.iter().filter(|acting| acting.at <= at || acting.is_running(at));
-        acted.max_by_key(|acting| acting.candle.time).copied()
+    fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle> {
+        let acted = self
+            .candles
+            .get(symbol)?
+            .iter()
+            .filter(|effective| effective.at <= at || effective.is_running(at));
+        acted.max_by_key(|effective| effective.candle.time).copied()
     }
 
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price> {
@@ -190,9 +196,9 @@ impl Feed for Store {
     }
 
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price> {
-        let of_day = self.candles.get(symbol)?.iter().filter(|acting| acting.day == date);
-        let mut regular = of_day.filter(|acting| acting.candle.session == market::Session::Intraday);
-        regular.next_back().map(|acting| acting.candle.close)
+        let of_day = self.candles.get(symbol)?.iter().filter(|effective| effective.day == date);
+        let mut regular = of_day.filter(|effective| effective.candle.session == market::Session::Intraday);
+        regular.next_back().map(|effective| effective.candle.close)
     }
 
     fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction> {

@@ -2,7 +2,7 @@
 
 use market::{Market, Price, Timestamp};
 use trading::{
-    Account, Changes, Command, Currency, Desk, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
+    Account, Changes, Command, Currency, Engine, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
     OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Submit, Terms, balances,
     estimate, parse_price, plain_price,
 };
@@ -215,29 +215,29 @@ impl Player {
 
     /// What a question is answered with.
     pub fn ask(&self, words: &[&str], now: Timestamp) -> Vec<String> {
-        let desk = Desk::new(&self.store, tables());
-        let scene = desk.scene(now);
+        let engine = Engine::new(&self.store, tables());
+        let view = engine.view(now);
         let order = |text: &str| self.account.order(self.id(text)).expect("an order");
-        if let Some(lines) = grid::answer(words, &self.account, &scene) {
+        if let Some(lines) = grid::answer(words, &self.account, &view) {
             return lines;
         }
         match words {
-            ["cash", currency] => vec![show::cash_line(&self.account, &scene, currency)],
+            ["cash", currency] => vec![show::cash_line(&self.account, &view, currency)],
             ["position", of] => vec![show::position_line(&self.account, of)],
-            ["account"] => vec![show::account_line(&self.account, &scene, None)],
-            ["account", currency] => vec![show::account_line(&self.account, &scene, Some(currency))],
+            ["account"] => vec![show::account_line(&self.account, &view, None)],
+            ["account", currency] => vec![show::account_line(&self.account, &view, Some(currency))],
             ["detail", of] => vec![show::detail_line(order(of))],
             ["fees", of] => vec![show::fees_line(order(of), tables())],
             ["flows"] => show::flow_lines(&self.outcomes),
             ["stop", of] => vec![show::stop_line(order(of))],
             ["mark?", of] => {
-                vec![scene.mark(&symbol(of)).map_or("none".to_owned(), |mark| mark.text(2).to_string())]
+                vec![view.mark(&symbol(of)).map_or("none".to_owned(), |mark| mark.text(2).to_string())]
             }
             ["accrued", currency] => {
                 vec![self.account.accrued_interest(currency.parse().expect("a currency")).to_string()]
             }
             ["today"] => {
-                let today = self.account.orders().iter().filter(|order| trading::is_today(order, &scene));
+                let today = self.account.orders().iter().filter(|order| trading::is_today(order, &view));
                 vec![today.map(|order| format!("#{}", order.id.number())).collect::<Vec<_>>().join(" ")]
             }
             ["estimate", side, of, order_type, options @ ..] => {
@@ -249,7 +249,7 @@ impl Player {
                     order: options.get(1).map(|order| self.id(order)),
                     fractional: false,
                 };
-                match estimate(&self.account, &scene, &query) {
+                match estimate(&self.account, &view, &query) {
                     Ok(found) => vec![format!("cash {} margin {}", found.cash_max, found.margin_max)],
                     Err(refusal) => vec![format!("refused `{refusal}`")],
                 }
@@ -263,19 +263,19 @@ impl Player {
     }
 
     pub fn advance(&mut self, now: Timestamp) -> Vec<String> {
-        let outcome = Desk::new(&self.store, tables()).advance(&mut self.account, now);
+        let outcome = Engine::new(&self.store, tables()).advance(&mut self.account, now);
         self.note(outcome)
     }
 
     pub fn handle(&mut self, command: &Command, now: Timestamp) -> Option<trading::Refusal> {
-        let mut outcome = Desk::new(&self.store, tables()).handle(&mut self.account, command, now);
+        let mut outcome = Engine::new(&self.store, tables()).handle(&mut self.account, command, now);
         let refusal = outcome.refusal.take();
         self.note(outcome);
         refusal
     }
 
     fn handle_shown(&mut self, command: &Command, now: Timestamp) -> Vec<String> {
-        let mut outcome = Desk::new(&self.store, tables()).handle(&mut self.account, command, now);
+        let mut outcome = Engine::new(&self.store, tables()).handle(&mut self.account, command, now);
         let refusal = outcome.refusal.take();
         let mut lines = self.note(outcome);
         lines.extend(refusal.map(|refusal| format!("refused {} `{refusal}`", u32::from(refusal.code))));
@@ -308,8 +308,8 @@ impl Player {
         let snapshot = serde_json::to_string(&self.account).unwrap();
         assert_eq!(serde_json::from_str::<Account>(&snapshot).unwrap(), self.account);
         // Cached reserves equal those of an account without a cache.
-        let scene = Desk::new(&self.store, tables()).scene(self.account.horizon().unwrap_or_default());
-        assert_eq!(balances(&folded, &scene), balances(&self.account, &scene));
+        let view = Engine::new(&self.store, tables()).view(self.account.horizon().unwrap_or_default());
+        assert_eq!(balances(&folded, &view), balances(&self.account, &view));
     }
 }
 

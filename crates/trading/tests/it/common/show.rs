@@ -2,8 +2,8 @@
 
 use market::{Market, Price, Timestamp};
 use trading::{
-    Account, CostMethod, GridPush, Order, Outcome, Push, Scene, Side, Watch, balance, charges, exact_price,
-    ledger, plain_price, report,
+    Account, CostMethod, GridPush, MarketView, Order, Outcome, Push, Side, Watch, balance, charges,
+    exact_price, ledger, plain_price, report,
 };
 
 use super::market::{symbol, zone};
@@ -44,8 +44,8 @@ fn grid_line(push: &GridPush, market: Market, today: &str) -> String {
     line
 }
 
-pub fn cash_line(account: &Account, scene: &Scene<'_>, currency: &str) -> String {
-    let balance = balance(account, scene, currency.parse().expect("a currency"), None);
+pub fn cash_line(account: &Account, view: &MarketView<'_>, currency: &str) -> String {
+    let balance = balance(account, view, currency.parse().expect("a currency"), None);
     let mut line = format!("{currency} C {} F {}", balance.cash.text(), balance.reserved.text());
     if !balance.reserved_fees.is_zero() {
         line += &format!(" (fees {})", balance.reserved_fees.text());
@@ -72,9 +72,9 @@ pub fn position_line(account: &Account, text: &str) -> String {
     format!("{text} {} available {available} cost {cost} init {init}", position.quantity)
 }
 
-pub fn account_line(account: &Account, scene: &Scene<'_>, currency: Option<&str>) -> String {
+pub fn account_line(account: &Account, view: &MarketView<'_>, currency: Option<&str>) -> String {
     let asked = currency.map(|text| text.parse().expect("a currency"));
-    let report = match report(account, scene, asked) {
+    let report = match report(account, view, asked) {
         Ok(report) => report,
         Err(refusal) => return format!("refused `{refusal}`"),
     };

@@ -17,7 +17,7 @@ use crate::terms_words::in_words;
 
 /// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts are text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Story {
+pub struct OrderExplanation {
     pub order_id: String,
     pub symbol: String,
     pub steps: Vec<Step>,
@@ -34,16 +34,16 @@ pub struct Step {
     /// By which rules, a sentence each.
     pub because: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub candle: Option<StoryCandle>,
+    pub candle: Option<ExplainedCandle>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fill: Option<StoryFill>,
+    pub fill: Option<ExplainedFill>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
 /// The candle behind an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct StoryCandle {
+pub struct ExplainedCandle {
     pub time: String,
     /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped with the opening.
     pub period: &'static str,
@@ -55,7 +55,7 @@ pub struct StoryCandle {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct StoryFill {
+pub struct ExplainedFill {
     pub quantity: String,
     pub price: String,
     /// Which price that is: `open`, `limit` or `close`.
@@ -73,7 +73,7 @@ pub struct StoryFill {
 }
 
 /// The story of an order; `None` if the journal has no such order.
-pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
+pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     let mut shares: Vec<(u64, Option<Share>)> = Vec::new();
     for entry in entries {
         match &entry.event {
@@ -86,15 +86,15 @@ pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
         let before = shares.iter().rev().find(|(number, _)| *number < entry.number);
         before.and_then(|(_, share)| *share)
     };
-    story_of(entries, id, share)
+    explanation_of(entries, id, share)
 }
 
 /// The same out of a part of the journal. `share` is what the account may take of a candle's volume at an entry.
-pub(crate) fn story_of(
+pub(crate) fn explanation_of(
     entries: &[Entry],
     id: OrderId,
     share: impl Fn(&Entry) -> Option<Share>,
-) -> Option<Story> {
+) -> Option<OrderExplanation> {
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
     // The order of a trigger comes right after it.
@@ -118,7 +118,11 @@ pub(crate) fn story_of(
             _ => step,
         });
     }
-    teller.map(|teller| Story { order_id: id.to_string(), symbol: teller.terms.symbol.to_string(), steps })
+    teller.map(|teller| OrderExplanation {
+        order_id: id.to_string(),
+        symbol: teller.terms.symbol.to_string(),
+        steps,
+    })
 }
 
 /// The order as it stands while its story is told.
@@ -194,7 +198,7 @@ impl Teller {
                     Some(price) => format!("a limit order at {}", plain_price(price)),
                     None => "a market order".to_owned(),
                 };
-                let candle = Some(StoryCandle::of(&release.candle));
+                let candle = Some(ExplainedCandle::of(&release.candle));
                 Step { candle, ..step("released", format!("released: it is {kind} now"), because) }
             }
             Event::Filled(filled) => {
@@ -202,7 +206,7 @@ impl Teller {
                 let words = self.filled(filled);
                 let (price_of, because) = self.fill_rules(filled);
                 let (candle, fill) =
-                    (Some(StoryCandle::of(&filled.candle)), Some(StoryFill::of(filled, price_of)));
+                    (Some(ExplainedCandle::of(&filled.candle)), Some(ExplainedFill::of(filled, price_of)));
                 Step { candle, fill, ..step("filled", words, because) }
             }
             Event::Replaced { terms, standing, .. } => {
@@ -233,7 +237,7 @@ impl Teller {
         let mut because = grid_words::because(origin, seen);
         because.append(&mut step.because);
         step.because = because;
-        step.candle = trigger.map(|trigger| StoryCandle::of(&trigger.candle));
+        step.candle = trigger.map(|trigger| ExplainedCandle::of(&trigger.candle));
         step
     }
 
@@ -473,20 +477,20 @@ fn way(direction: Direction) -> (&'static str, &'static str) {
     }
 }
 
-impl StoryCandle {
-    pub(crate) fn of(candle: &Bar) -> StoryCandle {
+impl ExplainedCandle {
+    pub(crate) fn of(candle: &Bar) -> ExplainedCandle {
         let Bar { time, open, high, low, close, volume, is_day, .. } = candle;
         let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price).to_string());
         let period = if *is_day { "day" } else { "minute" };
-        StoryCandle { time: time.0.to_string(), period, open, high, low, close, volume: *volume }
+        ExplainedCandle { time: time.0.to_string(), period, open, high, low, close, volume: *volume }
     }
 }
 
-impl StoryFill {
-    fn of(filled: &Execution, price_of: &'static str) -> StoryFill {
+impl ExplainedFill {
+    fn of(filled: &Execution, price_of: &'static str) -> ExplainedFill {
         let total: Money = filled.fees.iter().map(|fee| fee.amount).sum();
         let amount = Money::of(filled.price, filled.quantity, filled.facts.multiplier);
-        StoryFill {
+        ExplainedFill {
             quantity: filled.quantity.to_string(),
             price: plain_price(filled.price).to_string(),
             price_of,

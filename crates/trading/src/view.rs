@@ -43,7 +43,7 @@ impl Dates {
 
 /// One instant and everything that can be asked about it.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
+pub struct MarketView<'a> {
     pub feed: &'a dyn Feed,
     pub tables: &'a Tables,
     pub at: Timestamp,
@@ -52,24 +52,24 @@ pub struct Scene<'a> {
     unit: Currency,
 }
 
-impl std::fmt::Debug for Scene<'_> {
+impl std::fmt::Debug for MarketView<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scene").field("at", &self.at).field("dates", &self.dates).finish_non_exhaustive()
     }
 }
 
-impl<'a> Scene<'a> {
-    pub fn new(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
-        Scene::on(feed, tables, at, Dates::at(feed, at))
+impl<'a> MarketView<'a> {
+    pub fn new(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> MarketView<'a> {
+        MarketView::on(feed, tables, at, Dates::at(feed, at))
     }
 
-    pub(crate) fn on(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp, dates: Dates) -> Scene<'a> {
-        Scene { feed, tables, at, dates, unit: Currency::HKD }
+    pub(crate) fn on(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp, dates: Dates) -> MarketView<'a> {
+        MarketView { feed, tables, at, dates, unit: Currency::HKD }
     }
 
     /// The instant before its rolls.
-    pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
-        Scene::on(feed, tables, at, Dates::before(feed, at))
+    pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> MarketView<'a> {
+        MarketView::on(feed, tables, at, Dates::before(feed, at))
     }
 
     pub(crate) fn venue(&self, market: Market) -> &'a Venue {
@@ -110,8 +110,8 @@ impl<'a> Scene<'a> {
     }
 
     /// The same instant for amounts of one currency only: nothing can be converted.
-    pub(crate) fn within(self, unit: Currency) -> Scene<'a> {
-        Scene { unit, ..self }
+    pub(crate) fn within(self, unit: Currency) -> MarketView<'a> {
+        MarketView { unit, ..self }
     }
 
     pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<HkdAmount, Refusal> {

@@ -7,25 +7,25 @@ use trading::{
     Bar, Entry, Event, GridId, GridRule, GridStep, GridTrigger, GridTriggerKind, SleepingReason, plain_price,
 };
 
+use crate::explanation::{ExplainedCandle, Step, local};
 use crate::grid_words::way;
 use crate::reason::Reason;
-use crate::story::{Step, StoryCandle, local};
 
 /// What happened to a grid, oldest first. Instants are unix seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GridStory {
+pub struct GridExplanation {
     pub order_id: String,
     pub symbol: String,
     pub steps: Vec<Step>,
 }
 
 /// The story of a grid; `None` if the journal has no such grid.
-pub fn grid_story(entries: &[Entry], id: GridId) -> Option<GridStory> {
+pub fn grid_explanation(entries: &[Entry], id: GridId) -> Option<GridExplanation> {
     let symbol = entries.iter().find_map(|entry| match &entry.event {
         Event::GridSubmitted(new) if new.id == id => Some(&new.symbol),
         _ => None,
     });
-    symbol.map(|symbol| GridStory {
+    symbol.map(|symbol| GridExplanation {
         order_id: id.to_string(),
         symbol: symbol.to_string(),
         steps: grid_steps(entries, id, symbol.market()),
@@ -86,7 +86,7 @@ fn told(event: &Event) -> Option<Step> {
 }
 
 fn with_candle(step: Step, candle: &Bar) -> Step {
-    Step { candle: Some(StoryCandle::of(candle)), ..step }
+    Step { candle: Some(ExplainedCandle::of(candle)), ..step }
 }
 
 fn triggered(trigger: &GridTrigger) -> Step {

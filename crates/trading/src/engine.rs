@@ -11,30 +11,30 @@ use crate::advance::advance;
 use crate::command::Command;
 use crate::decide::decide;
 use crate::feed::Feed;
-use crate::scene::Scene;
 use crate::tables::Tables;
+use crate::view::MarketView;
 use crate::work::{Outcome, Work};
 
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct Engine<'a> {
     pub feed: &'a dyn Feed,
     pub tables: &'a Tables,
 }
 
-impl std::fmt::Debug for Desk<'_> {
+impl std::fmt::Debug for Engine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").finish_non_exhaustive()
     }
 }
 
-impl<'a> Desk<'a> {
-    pub fn new(feed: &'a dyn Feed, tables: &'a Tables) -> Desk<'a> {
-        Desk { feed, tables }
+impl<'a> Engine<'a> {
+    pub fn new(feed: &'a dyn Feed, tables: &'a Tables) -> Engine<'a> {
+        Engine { feed, tables }
     }
 
     /// What may be known at an instant; reads take it.
-    pub fn scene(&self, at: Timestamp) -> Scene<'a> {
-        Scene::new(self.feed, self.tables, at)
+    pub fn view(&self, at: Timestamp) -> MarketView<'a> {
+        MarketView::new(self.feed, self.tables, at)
     }
 
     /// Lets everything happen to an account that happens up to an instant. An account that is further already stays so.
@@ -60,7 +60,7 @@ impl<'a> Desk<'a> {
         if !is_preparing && work.account.horizon.is_none_or(|horizon| horizon <= now) {
             advance(&mut work, now, usize::MAX);
         }
-        match decide(work.account, command, &self.scene(now)) {
+        match decide(work.account, command, &self.view(now)) {
             Ok(events) => {
                 for event in events {
                     work.record((!is_preparing).then_some(now), event);

@@ -4,9 +4,9 @@ use super::house::{House, Service, limit, replay};
 
 /// Each step as `event: words`, and below it its rules.
 fn told(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
-    let story = crate::story(&service.paper.journal(id).unwrap(), order).unwrap();
-    assert_eq!((story.order_id, story.symbol.as_str()), (order.to_string(), "700.HK"));
-    let lines = story.steps.into_iter().flat_map(|step| {
+    let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
+    assert_eq!((explanation.order_id, explanation.symbol.as_str()), (order.to_string(), "700.HK"));
+    let lines = explanation.steps.into_iter().flat_map(|step| {
         let because = step.because.into_iter().map(|rule| format!("- {rule}"));
         std::iter::once(format!("{}: {}", step.event, step.words)).chain(because)
     });
@@ -109,8 +109,8 @@ fn a_market_order_for_all_hours_says_that_it_trades_in_regular_ones() {
         ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
     };
     let order = service.submit(id, replay("24:00"), terms);
-    let story = crate::story(&service.paper.journal(id).unwrap(), order).unwrap();
-    let step = &story.steps[0];
+    let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
+    let step = &explanation.steps[0];
     assert_eq!(step.words, "accepted: buy 10 AAPL.US, at the market, for the day, in regular hours");
     let said = "at the market it trades in regular hours alone, whatever was asked for";
     assert!(step.because.iter().any(|rule| rule == said), "{:?}", step.because);
