@@ -14,12 +14,12 @@ use crate::account::check_name;
 use crate::calls::Calls;
 use crate::connection::Registry;
 use crate::credential_cache::CredentialCache;
+use crate::health::{DatabaseHealth, briefly};
 use crate::keys::Keys;
 use crate::oauth::{self, Family};
 use crate::otp::Otps;
 use crate::quota::PaidSecurities;
 use crate::random::{hex, random};
-use crate::reach::{Reach, briefly};
 use crate::replay::Replays;
 use crate::rights;
 use crate::shared_rates::SharedRates;
@@ -49,7 +49,7 @@ pub struct Access {
     /// What is known here of the windows that the database keeps for all nodes.
     pub(crate) shared_rates: SharedRates,
     /// Whether the database is there.
-    pub(crate) reach: Reach,
+    pub(crate) health: DatabaseHealth,
     /// The server of the database that was there at the last look, which one thread takes at a time.
     pub(crate) settled: Mutex<Option<String>>,
     /// The connections that had been made to the database when that was looked at.
@@ -163,7 +163,7 @@ impl Access {
             keys,
             rates: RateLimiter::of_accounts(),
             shared_rates: SharedRates::default(),
-            reach: Reach::default(),
+            health: DatabaseHealth::default(),
             settled: Mutex::default(),
             settled_at: AtomicU64::new(0),
             credentials: CredentialCache::default(),
@@ -187,7 +187,7 @@ impl Access {
     /// How long this node goes on with what it knows when the database is away.
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Access {
-        self.reach.set_grace(grace);
+        self.health.set_grace(grace);
         self
     }
 
@@ -508,7 +508,7 @@ impl Access {
             None => self.current_version()?,
         };
         let cache = self.lock_cache();
-        let learnt = self.reach.learnt(version);
+        let learnt = self.health.learnt(version);
         if let Some((_, account)) = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at)) {
             return Ok(Some((version, Arc::clone(account))));
         }
@@ -555,7 +555,7 @@ impl Access {
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
         let cache = self.lock_cache();
-        let learnt = self.reach.learnt(version);
+        let learnt = self.health.learnt(version);
         if let Some((.., stands)) = cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)) {
             return Ok(*stands);
         }

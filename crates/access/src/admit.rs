@@ -5,7 +5,7 @@ use market::{Date, Symbol, Timestamp};
 use store::{MonthUsage, Spend};
 
 use crate::admission_cache::{Grade, Standpoint};
-use crate::reach::briefly;
+use crate::health::briefly;
 use crate::standing::UnrecordedLevel;
 use crate::{
     Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Freshness, Hold, Level, Month,
@@ -57,7 +57,7 @@ pub struct Allowance {
     pub more_in: Duration,
 }
 
-/// Proof that a request may be answered: its account stands, and its credentials are good for what it asks. Only [`Access`] makes
+/// Credentials that a request may be answered: its account stands, and its credentials are good for what it asks. Only [`Access`] makes
 /// one. Where answers are counted, it is given back with [`Access::spend`] when the answer is made, and before it leaves.
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
@@ -399,7 +399,7 @@ impl Access {
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A change of level that cannot be noted now is still noticed later: nothing is lost by it.
-        if let Some(unrecorded) = unrecorded.filter(|_| !self.reach.is_away()) {
+        if let Some(unrecorded) = unrecorded.filter(|_| !self.health.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
                 Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
@@ -409,7 +409,7 @@ impl Access {
             }
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
-        if self.reach.is_away() {
+        if self.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
         let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
@@ -425,10 +425,10 @@ impl Access {
     /// What an answer would cost now, or that there is no room for it.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if self.paid.is_paid(self.reach.learnt(version), account.id, month, symbol) {
+        if self.paid.is_paid(self.health.learnt(version), account.id, month, symbol) {
             return Ok(None);
         }
-        if self.reach.is_away() {
+        if self.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
         let used = self.asked(self.accounts.used(account.id, &month.to_string(), symbol));

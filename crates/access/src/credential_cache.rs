@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use store::{AccountId, Credential, Hash, TokenRow};
 
-use crate::reach::Learnt;
+use crate::health::Learnt;
 
 /// Credentials of each kind that are kept before all are forgotten and read again.
 const KEPT_MAX: usize = 16_384;

@@ -10,7 +10,7 @@ impl Access {
             return Ok(self.accounts.credential_by_key(app_key)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_key(self.reach.learnt(version), app_key) {
+        if let Some(known) = self.credentials.by_key(self.health.learnt(version), app_key) {
             return Ok(Some(known));
         }
         let found = self.asked(self.accounts.credential_by_key(app_key))?;
@@ -25,11 +25,11 @@ impl Access {
             return Ok(self.accounts.credential_by_token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_token(self.reach.learnt(version), hash) {
+        if let Some(known) = self.credentials.by_token(self.health.learnt(version), hash) {
             return Ok(Some(known));
         }
         // A token of OAuth that is known is none of these: then nothing is asked while the database is away.
-        if self.credentials.token(self.reach.learnt(version), hash).is_some() {
+        if self.credentials.token(self.health.learnt(version), hash).is_some() {
             return Ok(None);
         }
         let found = self.asked(self.accounts.credential_by_token(hash))?;
@@ -46,7 +46,7 @@ impl Access {
         now: market::Timestamp,
     ) -> Result<Option<Credential>, AccessError> {
         if self.is_shared() {
-            let learnt = self.reach.learnt(self.current_version()?);
+            let learnt = self.health.learnt(self.current_version()?);
             if self.credentials.token(learnt, hash).is_some() {
                 return Ok(None);
             }
@@ -60,7 +60,7 @@ impl Access {
             return Ok(self.accounts.token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.token(self.reach.learnt(version), hash) {
+        if let Some(known) = self.credentials.token(self.health.learnt(version), hash) {
             return Ok(Some(known));
         }
         let found = self.asked(self.accounts.token(hash))?;

@@ -69,7 +69,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<(Arc<Standing>, Option<UnrecordedLevel>), AccessError> {
         let day = self.standings.days.in_force(now);
-        if let Some(known) = self.standings.known(self.reach.learnt(version), account.id, day) {
+        if let Some(known) = self.standings.known(self.health.learnt(version), account.id, day) {
             return Ok(known);
         }
         let standing = Arc::new(self.judge(account, day)?);

@@ -32,6 +32,7 @@ mod download;
 mod error;
 mod failures;
 mod guests;
+mod health;
 mod hidden;
 mod identify;
 mod import_note;
@@ -55,7 +56,6 @@ mod quota;
 mod random;
 mod rate;
 mod rate_limiter;
-mod reach;
 mod refusal_log;
 mod refused;
 mod region;
@@ -93,6 +93,7 @@ pub use calls::CallRule;
 pub use connection::{Connection, ConnectionId};
 pub use download::{Download, DownloadRefused};
 pub use error::{AccessError, Denial};
+pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
 pub use import_note::ImportStep;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
@@ -105,8 +106,8 @@ pub use month::Month;
 pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
-    BadRequest, ClientInfo, ClientProof, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient,
-    OAuthError, POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
+    BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
+    POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, PresentedClient, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
     Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
 };
 pub use opening::{check_key_target, hand_over_key, key_file};
@@ -117,7 +118,6 @@ pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, Passw
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
 pub use rate_limiter::{RateLimit, RateLimiter};
-pub use reach::{GRACE_DEFAULT, Reached};
 pub use refused::Offered;
 pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};

@@ -7,7 +7,7 @@ use market::{Market, Symbol, Timestamp, Zone};
 use store::AccountId;
 
 use crate::Month;
-use crate::reach::Learnt;
+use crate::health::Learnt;
 
 /// More than there are securities in all markets served.
 pub const QUOTA_MAX: u32 = 100_000;

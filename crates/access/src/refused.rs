@@ -9,7 +9,8 @@ use store::{AccountId, AuditNote};
 use crate::refusal_log::RefusalRows;
 use crate::token::hash_token;
 use crate::{
-    Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, otp, session,
+    Access, AccessError, Actor, Denial, Grant, Moment, OAuthError, PresentedClient, SignedRequest, otp,
+    session,
 };
 
 /// The credentials that were refused.
@@ -21,7 +22,7 @@ pub enum Offered<'a> {
     /// A session cookie, which is not written down.
     Browser,
     /// A client of OAuth, and what it wanted tokens for, if it wanted some.
-    Client(ClientProof<'a>, Option<Grant<'a>>),
+    Client(PresentedClient<'a>, Option<Grant<'a>>),
 }
 
 impl Access {
@@ -56,7 +57,7 @@ impl Access {
         }
         self.note_refused_login(from, at, || {
             let known = match offered {
-                Offered::Client(proof, _) => self.client(proof.id)?,
+                Offered::Client(credentials, _) => self.client(credentials.id)?,
                 _ => None,
             };
             let who = known.map_or("an unknown client".to_owned(), |client| format!("client {}", client.id));

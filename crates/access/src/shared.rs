@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow, StoreError};
 
-use crate::reach::{Reach, Reached, briefly};
+use crate::health::{DatabaseHealth, DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
 
 /// A decision about a rate is known to be the present for so long.
@@ -51,13 +51,13 @@ impl Access {
     }
 
     /// How this node stands with its database.
-    pub fn reached(&self, uptime: Duration) -> Reached {
-        self.reach.state(uptime)
+    pub fn reached(&self, uptime: Duration) -> DatabaseState {
+        self.health.state(uptime)
     }
 
     /// How many nodes there are, as of the last beat; 1 where there is one process.
     pub fn nodes_online(&self) -> u32 {
-        self.reach.nodes()
+        self.health.nodes()
     }
 
     /// What time it is at the database, where that is a server and has been heard of.
@@ -72,7 +72,7 @@ impl Access {
 
     /// What is shared, unless it cannot be asked at the moment.
     pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
-        self.accounts.shared().filter(|_| !self.reach.is_away())
+        self.accounts.shared().filter(|_| !self.health.is_away())
     }
 
     /// Takes note if the database was found to be away.
@@ -85,20 +85,20 @@ impl Access {
 
     pub(crate) fn note_away(&self, error: &StoreError) {
         if error.is_away() && self.is_shared() {
-            self.reach.lose();
+            self.health.lose();
         }
     }
 
     /// Takes note of a decision that the database has not answered, and that was taken here instead.
     fn note_unanswered(&self, error: &StoreError) {
         if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
-            self.reach.lose();
+            self.health.lose();
         }
     }
 
     /// Whether this node may go on with what it knows.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
-        match (self.reach.is_away(), self.reach.is_lost()) {
+        match (self.health.is_away(), self.health.is_lost()) {
             (_, true) => Err(AccessError::Lost),
             (is_away, false) => Ok(is_away),
         }
@@ -117,10 +117,10 @@ impl Access {
         };
         let RateLimit { requests, within } = limit;
         let ask = RateAsk { requests, within, calls };
-        let by_share = || self.shared_rates.pass_share(id, &ask, self.reach.share(requests), uptime);
+        let by_share = || self.shared_rates.pass_share(id, &ask, self.health.share(requests), uptime);
         let made = shared.connections_made();
         self.look_for_another_server(shared, uptime);
-        if self.goes_on_alone()? || self.reach.is_settling() {
+        if self.goes_on_alone()? || self.health.is_settling() {
             return Ok(by_share());
         }
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
@@ -137,7 +137,7 @@ impl Access {
         };
         // The connection may have been made for this very question, and to another server. That one has counted it, which does no harm.
         self.look_for_another_server(shared, uptime);
-        if self.reach.is_away() || self.reach.is_settling() {
+        if self.health.is_away() || self.health.is_settling() {
             return Ok(by_share());
         }
         let passed = self.shared_rates.decided(id, &ask, decision, uptime);
@@ -164,7 +164,7 @@ impl Access {
             return Ok(known);
         }
         if self.goes_on_alone()? {
-            return Ok((self.reach.share(requests), Duration::ZERO));
+            return Ok((self.health.share(requests), Duration::ZERO));
         }
         let times = self.asked(briefly(|| shared.rate_times(id)))?;
         Ok((requests.saturating_sub(times.count(within)), times.until_more(within)))
@@ -186,7 +186,7 @@ impl Access {
                 taken => return Ok(taken?),
             }
         }
-        Ok(self.calls.pass(id, self.reach.share(per_second), uptime))
+        Ok(self.calls.pass(id, self.health.share(per_second), uptime))
     }
 
     /// Counts a request of a key, or says how long it waits. While the database is away each node has its share.
@@ -197,7 +197,8 @@ impl Access {
         uptime: Duration,
     ) -> Result<(), Duration> {
         let Some(shared) = self.shared_if_there() else {
-            let limit = RateLimit { requests: self.reach.share_of_shared(pace.limit.requests), ..pace.limit };
+            let limit =
+                RateLimit { requests: self.health.share_of_shared(pace.limit.requests), ..pace.limit };
             return pace.here.pass(key, limit, 1, uptime);
         };
         let text = key.to_string();
@@ -246,52 +247,52 @@ impl Access {
     /// Says that this node is there, and learns what others have done: which of its connections are to be closed, and how many nodes there are. To be
     /// called about every second; while the database is away, this alone asks whether it is there again. `silent` are
     /// connections that have stopped to answer, or answer again.
-    pub fn beat(
+    pub fn heartbeat(
         &self,
         name: &str,
         silent: &[(ConnectionId, bool)],
         uptime: Duration,
     ) -> Result<Vec<(ConnectionId, SlotEnding)>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
-        self.reach.pass_time(uptime);
-        let beat = self.look_at_server(shared, uptime).and_then(|incarnation| {
+        self.health.pass_time(uptime);
+        let heartbeat = self.look_at_server(shared, uptime).and_then(|incarnation| {
             self.bring_back(shared, uptime)?;
-            let beat = shared.beat(name, &incarnation)?;
-            self.shared_rates.set_clock(beat.now_us, uptime);
-            if self.reach.is_away() {
+            let heartbeat = shared.heartbeat(name, &incarnation)?;
+            self.shared_rates.set_clock(heartbeat.now_us, uptime);
+            if self.health.is_away() {
                 // By the connections that requests have, too: one that failed a moment ago would be found to be away by the next of them.
                 shared.nodes()?;
             }
-            if beat.has_joined || self.reach.is_away() {
+            if heartbeat.has_joined || self.health.is_away() {
                 shared.renew_slots(&self.registry.slots())?;
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
-            if self.reach.is_settling() && !self.reach.settles_on(beat.unsettled > 0, uptime) {
+            if self.health.is_settling() && !self.health.settles_on(heartbeat.unsettled > 0, uptime) {
                 // What was admitted by share since the beginning of this beat. The database decides in a moment.
                 self.bring_back(shared, uptime)?;
             }
-            Ok(beat)
+            Ok(heartbeat)
         });
-        let beat = beat.inspect_err(|error| {
+        let heartbeat = heartbeat.inspect_err(|error| {
             self.note_away(error);
-            self.reach.pass_time(uptime);
+            self.health.pass_time(uptime);
         })?;
-        let was_settling = self.reach.is_settling();
-        self.reach.find(beat.nodes, beat.unsettled > 0, uptime);
-        if was_settling && !self.reach.is_settling() {
+        let was_settling = self.health.is_settling();
+        self.health.find(heartbeat.nodes, heartbeat.unsettled > 0, uptime);
+        if was_settling && !self.health.is_settling() {
             // What others have brought back changes what was refused.
             self.shared_rates.forget_refusals();
         }
         self.forget_withdrawn(shared, uptime)?;
         self.compare_slots(shared, uptime)?;
-        Ok(self.to_close(shared, beat.ended))
+        Ok(self.to_close(shared, heartbeat.ended))
     }
 
     /// Looks, when a connection was made anew, whether it is still the same server. One looks, and whoever comes meanwhile waits for the answer: no longer than a statement may take.
     fn look_for_another_server(&self, shared: &Shared, uptime: Duration) {
         let is_known =
-            || self.reach.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
+            || self.health.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
         if is_known() {
             return;
         }
@@ -319,13 +320,13 @@ impl Access {
     ) -> Result<String, StoreError> {
         // Those that are made while it is asked are looked at once more.
         let made = shared.connections_made();
-        let incarnation = match self.reach.is_away() {
+        let incarnation = match self.health.is_away() {
             // To find it again may take new connections.
             true => shared.incarnation()?,
             false => briefly(|| shared.incarnation())?,
         };
         if settled.as_ref().is_some_and(|known| *known != incarnation) {
-            self.reach.settle(uptime);
+            self.health.settle(uptime);
             self.shared_rates.owe_all();
         } else if self.settled_at.load(Ordering::Acquire) != shared.connections_made() {
             self.shared_rates.owe_all();
@@ -368,7 +369,7 @@ impl Access {
     }
 }
 
-impl Reach {
+impl DatabaseHealth {
     /// A share where the database is away; all of it where there is one process.
     fn share_of_shared(&self, limit: u32) -> u32 {
         if self.is_away() { self.share(limit) } else { limit }

@@ -132,7 +132,7 @@ impl Access {
         }
         // While the database is away, a family that stood when it was last seen stands: `standing` has looked.
         if let Some(family) = caller.family()
-            && !self.reach.is_away()
+            && !self.health.is_away()
             && !self.asked(self.accounts.family_stands(&family.text(), now))?
         {
             return Err(EXPIRED);
@@ -173,7 +173,7 @@ impl Access {
         (present, limit): (Option<&Connection>, u32),
         password: Option<&Hash>,
     ) -> Result<HeldSlot, Denial> {
-        if self.reach.is_away() && password.is_none() {
+        if self.health.is_away() && password.is_none() {
             let id = ConnectionId::alone()?;
             let with_slot = self.registry.sit_alone(id, slot, present, limit);
             return with_slot.map_err(Denial::ConnectionsTaken);

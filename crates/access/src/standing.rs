@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use market::{Calendar, Date};
 use store::{AccountId, RecordedLevel};
 
+use crate::health::Learnt;
 use crate::level::TradingDays;
-use crate::reach::Learnt;
 use crate::{Grounds, Level, Reason};
 
 /// Accounts whose standing is remembered before all are forgotten and judged again.

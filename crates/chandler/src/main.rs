@@ -8,6 +8,7 @@ mod chart;
 mod clock;
 mod command;
 mod config;
+mod context;
 mod demo;
 mod directories;
 mod failure;
@@ -18,7 +19,6 @@ mod progress;
 mod remote;
 mod sdk;
 mod suggest;
-mod surroundings;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -28,8 +28,8 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use context::{CommandContext, NamedFlags};
 use failure::Failure;
-use surroundings::{NamedFlags, Surroundings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -42,7 +42,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(name = "chandler", version, max_term_width = 110)]
 struct Arguments {
     #[command(flatten)]
-    surroundings: surroundings::Flags,
+    context: context::Flags,
     #[command(subcommand)]
     command: Command,
 }
@@ -136,14 +136,14 @@ fn main() -> ExitCode {
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => Surroundings::of(arguments.surroundings, NamedFlags::of(innermost))
-            .and_then(|surroundings| run(arguments.command, surroundings, innermost)),
+        Ok(arguments) => CommandContext::of(arguments.context, NamedFlags::of(innermost))
+            .and_then(|context| run(arguments.command, context, innermost)),
         Err(error) => error.exit(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = surroundings::with_store(&failure.to_string(), innermost);
+            let text = context::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
                 output::tell(format_args!("chandler: {text}"));
             }
@@ -167,49 +167,49 @@ fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
     (inner, path)
 }
 
-fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Result<(), Failure> {
-    let surroundings = &match command {
-        Command::Demo(_) => surroundings.beside_default("chandler-demo"),
-        _ => surroundings,
+fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Result<(), Failure> {
+    let context = &match command {
+        Command::Demo(_) => context.beside_default("chandler-demo"),
+        _ => context,
     };
     match command {
-        Command::Import(arguments) => command::import::run(&arguments, surroundings),
-        Command::Open(arguments) => command::open::run(&arguments, surroundings),
-        Command::List(arguments) => command::list::run(&arguments, surroundings),
-        Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
-        Command::Export(arguments) => command::export::run(&arguments, surroundings),
-        Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),
-        Command::Check(arguments) => command::check::run(&arguments, surroundings),
-        Command::Inspect(arguments) => command::inspect::run(&arguments, surroundings),
-        Command::Imports(arguments) => command::imports::run(&arguments, surroundings),
-        Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
-        Command::Remove(arguments) => command::remove::run(&arguments, surroundings),
-        Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
-        Command::Account(arguments) => command::account::run(&arguments, surroundings),
-        Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, surroundings),
-        Command::Order(arguments) => command::order::run(&arguments, surroundings),
-        Command::Grid(arguments) => command::grid::run(&arguments, surroundings),
-        Command::Positions(arguments) => command::positions::run(&arguments, surroundings),
-        Command::Assets(arguments) => command::assets::run(&arguments, surroundings),
-        Command::Executions(arguments) => command::executions::run(&arguments, surroundings),
-        Command::Cashflow(arguments) => command::cashflow::run(&arguments, surroundings),
-        Command::Watchlist(arguments) => command::watchlist::run(&arguments, surroundings),
-        Command::Statement(arguments) => command::statement::run(&arguments, surroundings),
-        Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
-        Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
+        Command::Import(arguments) => command::import::run(&arguments, context),
+        Command::Open(arguments) => command::open::run(&arguments, context),
+        Command::List(arguments) => command::list::run(&arguments, context),
+        Command::Kline(arguments) => command::kline::run(&arguments, context),
+        Command::Export(arguments) => command::export::run(&arguments, context),
+        Command::Coverage(arguments) => command::coverage::run(&arguments, context),
+        Command::Check(arguments) => command::check::run(&arguments, context),
+        Command::Inspect(arguments) => command::inspect::run(&arguments, context),
+        Command::Imports(arguments) => command::imports::run(&arguments, context),
+        Command::Quarantine(arguments) => command::quarantine::run(&arguments, context),
+        Command::Remove(arguments) => command::remove::run(&arguments, context),
+        Command::Serve(arguments) => command::serve::run(&arguments, context),
+        Command::Account(arguments) => command::account::run(&arguments, context),
+        Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, context),
+        Command::Order(arguments) => command::order::run(&arguments, context),
+        Command::Grid(arguments) => command::grid::run(&arguments, context),
+        Command::Positions(arguments) => command::positions::run(&arguments, context),
+        Command::Assets(arguments) => command::assets::run(&arguments, context),
+        Command::Executions(arguments) => command::executions::run(&arguments, context),
+        Command::Cashflow(arguments) => command::cashflow::run(&arguments, context),
+        Command::Watchlist(arguments) => command::watchlist::run(&arguments, context),
+        Command::Statement(arguments) => command::statement::run(&arguments, context),
+        Command::Clock(arguments) => command::clock::run(&arguments, context),
+        Command::Quota(arguments) => command::quota::run(&arguments, context),
         Command::Connections(arguments) => command::connections::run(&arguments),
-        Command::Topic(arguments) => command::topic::run(&arguments, surroundings),
-        Command::Audit(arguments) => command::audit::run(&arguments, surroundings),
-        Command::Backup(arguments) => command::backup::run(&arguments, surroundings),
-        Command::Restore(arguments) => command::restore::run(&arguments, surroundings),
-        Command::Move(arguments) => command::move_store::run(&arguments, surroundings),
+        Command::Topic(arguments) => command::topic::run(&arguments, context),
+        Command::Audit(arguments) => command::audit::run(&arguments, context),
+        Command::Backup(arguments) => command::backup::run(&arguments, context),
+        Command::Restore(arguments) => command::restore::run(&arguments, context),
+        Command::Move(arguments) => command::move_store::run(&arguments, context),
         Command::Login(arguments) => command::login::run(&arguments),
         Command::Logout(arguments) => command::logout::run(&arguments),
         Command::Auth(arguments) => command::auth::run(&arguments),
-        Command::Demo(arguments) => command::demo::run(&arguments, surroundings),
-        Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
-        Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
-        Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
+        Command::Demo(arguments) => command::demo::run(&arguments, context),
+        Command::Calendar(arguments) => command::calendar::run(&arguments, context),
+        Command::Doctor(arguments) => command::doctor::run(&arguments, context),
+        Command::Config(arguments) => command::config::run(&arguments, matches, context),
         Command::Completions(arguments) => command::completions::run(&arguments, commands()),
         Command::Man(arguments) => command::man::run(&arguments, commands()),
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use access::{Access, Account, Moment, Present, Reached, Region};
+use access::{Access, Account, DatabaseState, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
@@ -241,10 +241,10 @@ impl Core {
             obstacles.push(STOPPING);
         }
         match self.access.reached(self.uptime()) {
-            Reached::Yes | Reached::Settling => {}
+            DatabaseState::Yes | DatabaseState::Settling => {}
             // What this server knows is answered.
-            Reached::Away(_) => return obstacles,
-            Reached::Lost(_) => {
+            DatabaseState::Away(_) => return obstacles,
+            DatabaseState::Lost(_) => {
                 obstacles.push(DATABASE);
                 return obstacles;
             }
@@ -278,7 +278,7 @@ impl Core {
 
     /// Whether the service answers, and less than usual: its database is away.
     pub(crate) fn is_degraded(&self) -> bool {
-        !matches!(self.access.reached(self.uptime()), Reached::Yes | Reached::Settling)
+        !matches!(self.access.reached(self.uptime()), DatabaseState::Yes | DatabaseState::Settling)
     }
 
     pub(crate) fn market_now(&self) -> Timestamp {

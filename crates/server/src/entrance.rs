@@ -12,7 +12,7 @@ use crate::kit::{ListenerKind, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
-use crate::unproven::UnprovenPlace;
+use crate::unauthenticated::UnauthenticatedSlot;
 
 /// What a connection needs to begin: the shared state, the signal to stop, and its place among the open connections.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Entrance {
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
     /// Its place among the connections on which nobody has signed in.
-    pub(crate) unproven: UnprovenPlace,
+    pub(crate) unauthenticated: UnauthenticatedSlot,
     /// The local address that the connection came to.
     pub(crate) reached: SocketAddr,
     /// The other end of the connection; for a request through a trusted proxy, the client behind it.
@@ -39,9 +39,9 @@ pub(crate) struct Entrance {
 impl Entrance {
     /// With a place among the connections of its address on which nobody has signed in; `None` if there is none. A trusted proxy needs
     /// none: it has many clients, and limits them itself.
-    pub(crate) async fn with_unproven_place(mut self) -> Option<Entrance> {
+    pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Entrance> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
-            self.unproven = self.site.unproven.enter(self.peer.ip()).await?;
+            self.unauthenticated = self.site.unauthenticated.enter(self.peer.ip()).await?;
         }
         Some(self)
     }

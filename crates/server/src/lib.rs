@@ -49,7 +49,7 @@ mod sign_in_links;
 mod statement_pdf;
 mod tls;
 mod trade;
-mod unproven;
+mod unauthenticated;
 mod unsent;
 mod version_check;
 mod versions;

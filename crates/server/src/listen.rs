@@ -30,7 +30,7 @@ use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
-use crate::unproven::{UnprovenPlace, UnprovenPlaces};
+use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
 
 /// How long running requests may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -151,7 +151,8 @@ impl Server {
         site.connections_max = settings.connections_max;
         site.statement_link_s = settings.statement_link_seconds;
         site.statement_font.clone_from(&settings.statement_font);
-        site.unproven = UnprovenPlaces::new(settings.limits.unproven_connections, settings.connections_max);
+        site.unauthenticated =
+            UnauthenticatedLimits::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
         site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
@@ -256,12 +257,12 @@ impl ListenerContext {
             entrance.reached = stream.local_addr().unwrap_or(entrance.reached);
             match self.site.tls.clone() {
                 None => self.tasks.spawn(async move {
-                    if let Some(entrance) = entrance.with_unproven_place().await {
+                    if let Some(entrance) = entrance.with_unauthenticated_slot().await {
                         http::serve(stream, entrance).await;
                     }
                 }),
                 Some(tls) => self.tasks.spawn(async move {
-                    let Some(entrance) = entrance.with_unproven_place().await else { return };
+                    let Some(entrance) = entrance.with_unauthenticated_slot().await else { return };
                     let shaking = ConnectionCount::new(&entrance.site.core, Connection::Handshake);
                     let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
@@ -293,9 +294,10 @@ impl ListenerContext {
             let (stream, peer, place) = accept(&listener, &self.places).await;
             let entrance = self.enter(peer, place, None);
             self.tasks.spawn(async move {
-                let Some(entrance) = entrance.with_unproven_place().await else { return };
-                let Entrance { hub, shutdown, place, region, unproven, .. } = entrance;
-                let from = link::Arrival { address: peer, region, program: link::Program::Other, unproven };
+                let Some(entrance) = entrance.with_unauthenticated_slot().await else { return };
+                let Entrance { hub, shutdown, place, region, unauthenticated, .. } = entrance;
+                let from =
+                    link::Arrival { address: peer, region, program: link::Program::Other, unauthenticated };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, hub, shutdown).await;
                 drop(place);
@@ -310,7 +312,7 @@ impl ListenerContext {
             shutdown: self.shutdown.clone(),
             tasks: self.tasks.clone(),
             place: Arc::new(place),
-            unproven: UnprovenPlace::default(),
+            unauthenticated: UnauthenticatedSlot::default(),
             reached: peer,
             peer,
             trusted: self.trusted.clone(),
@@ -324,9 +326,9 @@ impl ListenerContext {
 async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     if core.access.is_shared() {
         let core = core.clone();
-        let beat = move || core.access.beat(&core.node_name, &[], core.uptime()).map(drop);
+        let heartbeat = move || core.access.heartbeat(&core.node_name, &[], core.uptime()).map(drop);
         // It ends with an answer or with a panic, which is told by the thread.
-        return tokio::task::spawn_blocking(beat).await.unwrap_or(Ok(()));
+        return tokio::task::spawn_blocking(heartbeat).await.unwrap_or(Ok(()));
     }
     Ok(())
 }

@@ -40,9 +40,9 @@ pub use accounts::{
     WatchlistId, WatchlistIds, Watchlists,
 };
 pub use accounts::{
-    Arrival, Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSlot, NodeId, NodeRow,
-    PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits, SignatureOutcome,
-    SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
+    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{

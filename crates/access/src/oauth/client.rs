@@ -56,12 +56,12 @@ pub struct Registered {
 
 /// How a client says who it is: its id, and its secret if it has one.
 #[derive(Clone, Copy)]
-pub struct ClientProof<'a> {
+pub struct PresentedClient<'a> {
     pub id: &'a str,
     pub secret: Option<&'a str>,
 }
 
-impl fmt::Debug for ClientProof<'_> {
+impl fmt::Debug for PresentedClient<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientProof").field("id", &self.id).finish_non_exhaustive()
     }
@@ -134,19 +134,23 @@ impl Access {
     }
 
     /// The client that asks, if it may have a grant of this type.
-    pub(super) fn prove(&self, proof: &ClientProof<'_>, grant: &str) -> Result<ClientRow, OAuthError> {
-        let client = self.prove_any(proof)?;
+    pub(super) fn prove(
+        &self,
+        credentials: &PresentedClient<'_>,
+        grant: &str,
+    ) -> Result<ClientRow, OAuthError> {
+        let client = self.prove_any(credentials)?;
         if client.grant_types.lines().all(|known| known != grant) {
             return Err(OAuthError::UnauthorizedClient("the client has not registered for this grant"));
         }
         Ok(client)
     }
 
-    pub(super) fn prove_any(&self, proof: &ClientProof<'_>) -> Result<ClientRow, OAuthError> {
+    pub(super) fn prove_any(&self, credentials: &PresentedClient<'_>) -> Result<ClientRow, OAuthError> {
         let unknown = OAuthError::InvalidClient("the client is unknown: register it");
-        let client = self.client(proof.id)?.ok_or(unknown)?;
+        let client = self.client(credentials.id)?.ok_or(unknown)?;
         // A client without a secret may say that it is empty.
-        let secret = proof.secret.filter(|secret| !secret.is_empty());
+        let secret = credentials.secret.filter(|secret| !secret.is_empty());
         let is_proved = match (&client.secret_hash, secret) {
             (None, None) => true,
             (Some(hash), Some(secret)) if secret.len() <= SECRET_TEXT_MAX => {

@@ -9,7 +9,7 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, DeviceOutcome, DeviceRow, DeviceState, NewDevice};
 
 use super::user_code::UserCode;
-use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
+use super::{ClientInfo, OAuthError, PresentedClient, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
 use crate::net::network_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Region, Secret};
@@ -50,12 +50,12 @@ impl Access {
     /// Begins to wait. `from` is where the device asks from: there is a limit on how often.
     pub fn start_device(
         &self,
-        proof: &ClientProof<'_>,
+        credentials: &PresentedClient<'_>,
         scope: &str,
         from: IpAddr,
         moment: Moment,
     ) -> Result<DeviceStart, OAuthError> {
-        let client = self.prove(proof, grant_type::DEVICE)?;
+        let client = self.prove(credentials, grant_type::DEVICE)?;
         let scope = scope::parse(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
         self.keep_pace(&self.oauth.devices, network_of(from), moment.uptime).map_err(|retry_after| {

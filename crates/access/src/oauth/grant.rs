@@ -6,7 +6,7 @@ use std::sync::Arc;
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
 
-use super::{ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, scope};
+use super::{ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, grant_type, granted, scope};
 use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
@@ -76,22 +76,22 @@ impl Access {
     /// accounts of another region are unknown.
     pub fn redeem(
         &self,
-        proof: &ClientProof<'_>,
+        credentials: &PresentedClient<'_>,
         grant: &Grant<'_>,
         serves: Option<Region>,
         moment: Moment,
     ) -> Result<Tokens, OAuthError> {
         match *grant {
             Grant::Code { code, redirect_uri, verifier } => {
-                let client = self.prove(proof, grant_type::CODE)?;
+                let client = self.prove(credentials, grant_type::CODE)?;
                 self.redeem_code(&client, code, redirect_uri, verifier, serves, moment.now)
             }
             Grant::Device { device_code, poller } => {
-                let client = self.prove(proof, grant_type::DEVICE)?;
+                let client = self.prove(credentials, grant_type::DEVICE)?;
                 self.poll_device(&client, device_code, poller, serves, moment)
             }
             Grant::Refresh { refresh_token, scope } => {
-                let client = self.prove(proof, grant_type::REFRESH)?;
+                let client = self.prove(credentials, grant_type::REFRESH)?;
                 scope::parse(scope)?;
                 self.refresh(&client, refresh_token, serves, moment)
             }
@@ -134,11 +134,11 @@ impl Access {
     /// needs no end.
     pub fn revoke_token(
         &self,
-        proof: &ClientProof<'_>,
+        credentials: &PresentedClient<'_>,
         token: &str,
         now: Timestamp,
     ) -> Result<(), OAuthError> {
-        let client = self.prove_any(proof)?;
+        let client = self.prove_any(credentials)?;
         if token.len() > SECRET_TEXT_MAX {
             return Ok(());
         }

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 use crate::random::{hex, random};
 use crate::{AccessError, Secret};
 
-pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
+pub use client::{AUTH_METHODS, NewClient, PresentedClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
 pub use error::OAuthError;

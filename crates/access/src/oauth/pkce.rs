@@ -1,4 +1,4 @@
-//! Proof keys (RFC 7636): honoured when a client sends one, and asked for where a code could be taken on its way.
+//! Credentials keys (RFC 7636): honoured when a client sends one, and asked for where a code could be taken on its way.
 
 use std::fmt;
 use std::str::FromStr;

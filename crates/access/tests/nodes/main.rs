@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use access::{
-    Access, AccessError, Actor, Caller, Demand, Denial, Login, LoginRefused, Pace, RateLimit, Reached,
+    Access, AccessError, Actor, Caller, DatabaseState, Demand, Denial, Login, LoginRefused, Pace, RateLimit,
     Refusal, Repetition, Secret, SignedRequest, SlotEnding, Slots, Terms,
 };
 use store::Place;
@@ -49,9 +49,9 @@ impl Nodes {
             Access::open_with_key(&over, Some(&key), NOW).unwrap().with_grace(60 * SECOND)
         };
         let (one, two) = (open(&wire_of_one), open(&wire));
-        one.beat("one", &[], START).unwrap();
-        two.beat("two", &[], START).unwrap();
-        one.beat("one", &[], START).unwrap();
+        one.heartbeat("one", &[], START).unwrap();
+        two.heartbeat("two", &[], START).unwrap();
+        one.heartbeat("one", &[], START).unwrap();
         Nodes { one, two, wire_of_one, wire, _dir: dir, place }
     }
 
@@ -72,7 +72,7 @@ impl Nodes {
 
 /// A failed connection is tried anew after a moment.
 fn beat_until_it_is_back(node: &Access, name: &str, uptime: Duration) {
-    while node.beat(name, &[], uptime).is_err() {
+    while node.heartbeat(name, &[], uptime).is_err() {
         std::thread::yield_now();
     }
 }
@@ -101,11 +101,11 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
     let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
     assert_eq!((resumed.lineage, resumed.slots.online), (first.lineage, 1));
     assert!(resumed.superseded.is_empty(), "it was not here");
-    let ended = nodes.two.beat("two", &[], START).unwrap();
+    let ended = nodes.two.heartbeat("two", &[], START).unwrap();
     assert_eq!(ended, [(first.connection.id(), SlotEnding::Superseded)]);
     drop((first, resumed));
-    nodes.one.beat("one", &[], START).unwrap();
-    nodes.two.beat("two", &[], START).unwrap();
+    nodes.one.heartbeat("one", &[], START).unwrap();
+    nodes.two.heartbeat("two", &[], START).unwrap();
     assert_eq!(nodes.two.slots(&ann).unwrap().online, 0);
     nodes.one.sign_on(second.expose(), None, MOMENT).unwrap();
 }
@@ -205,8 +205,8 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     nodes.wire.set(Mode::Refuse);
     // Found out by whoever comes first, and by the beat.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
-    assert!(nodes.two.beat("two", &[], at(1)).is_err());
-    assert!(matches!(nodes.two.reached(at(3)), Reached::Away(_)));
+    assert!(nodes.two.heartbeat("two", &[], at(1)).is_err());
+    assert!(matches!(nodes.two.reached(at(3)), DatabaseState::Away(_)));
     let served = (0..100).filter(|_| ask(&nodes.two, &ann, "700.HK", at(3)).is_ok()).count();
     assert_eq!(served, 28, "half of sixty, with two before");
     assert!(matches!(nodes.two.admit_rate(&ann, at(3)), Err(Refusal::TooFast { .. })));
@@ -225,21 +225,21 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     assert!(matches!(nodes.two.sign_on("o_unknown", None, MOMENT), Err(Denial::Failed(_))));
     // The other node is not concerned.
     ask(&nodes.one, &ann, "9988.HK", START).unwrap();
-    assert_eq!(nodes.one.reached(START), Reached::Yes);
+    assert_eq!(nodes.one.reached(START), DatabaseState::Yes);
 
     // Longer than it goes on.
-    nodes.two.beat("two", &[], at(61)).unwrap_err();
-    assert!(matches!(nodes.two.reached(at(61)), Reached::Lost(_)));
+    nodes.two.heartbeat("two", &[], at(61)).unwrap_err();
+    assert!(matches!(nodes.two.reached(at(61)), DatabaseState::Lost(_)));
     let late = ask(&nodes.two, &ann, "700.HK", at(100));
     assert!(matches!(late, Err(Refusal::Failed(AccessError::Lost))), "{late:?}");
 
     nodes.wire.set(Mode::Pass);
     nodes.come_back(at(101));
-    assert_eq!(nodes.two.reached(at(101)), Reached::Settling, "others may not have found it yet");
-    nodes.two.beat("two", &[], at(103)).unwrap();
-    assert_eq!(nodes.two.reached(at(103)), Reached::Settling);
-    nodes.two.beat("two", &[], at(104)).unwrap();
-    assert_eq!(nodes.two.reached(at(104)), Reached::Yes);
+    assert_eq!(nodes.two.reached(at(101)), DatabaseState::Settling, "others may not have found it yet");
+    nodes.two.heartbeat("two", &[], at(103)).unwrap();
+    assert_eq!(nodes.two.reached(at(103)), DatabaseState::Settling);
+    nodes.two.heartbeat("two", &[], at(104)).unwrap();
+    assert_eq!(nodes.two.reached(at(104)), DatabaseState::Yes);
     ask(&nodes.two, &ann, "5.HK", at(101)).unwrap();
     let charged = nodes.one.charged(ann.account(), NOW).unwrap();
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
@@ -248,7 +248,7 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     // The connection that went on by itself is counted by all again, beside the one whose place it took meanwhile.
     assert_eq!(nodes.one.slots(&ann).unwrap().online, 2);
     drop((open, resumed));
-    nodes.two.beat("two", &[], at(102)).unwrap();
+    nodes.two.heartbeat("two", &[], at(102)).unwrap();
     assert_eq!(nodes.one.slots(&ann).unwrap().online, 0);
 }
 
@@ -262,7 +262,7 @@ fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
     // The statement was sent, and its outcome is unknown: this node decides.
     nodes.wire.set(Mode::Silent);
     assert_eq!(nodes.two.keep_pace(&pace, 1, at(1)), Ok(()));
-    assert!(matches!(nodes.two.reached(at(1)), Reached::Away(_)), "it was noticed");
+    assert!(matches!(nodes.two.reached(at(1)), DatabaseState::Away(_)), "it was noticed");
     // Later requests do not wait.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
 
@@ -270,7 +270,7 @@ fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
     nodes.wire_of_one.set(Mode::Silent);
     let silent = nodes.one.probe().unwrap_err();
     assert!(silent.is_away() && silent.to_string().contains("no answer within 1 s"), "{silent}");
-    assert!(matches!(nodes.one.reached(at(1)), Reached::Away(_)));
+    assert!(matches!(nodes.one.reached(at(1)), DatabaseState::Away(_)));
 
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));
     beat_until_it_is_back(&nodes.one, "one", at(2));
@@ -290,9 +290,9 @@ fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
     }
     nodes.one.revoke(revoked.account(), &Actor::Operator, "", NOW).unwrap();
     // Nobody of them asks the second node again before the database is away.
-    nodes.two.beat("two", &[], at(1)).unwrap();
+    nodes.two.heartbeat("two", &[], at(1)).unwrap();
     nodes.wire.set(Mode::Refuse);
-    nodes.two.beat("two", &[], at(2)).unwrap_err();
+    nodes.two.heartbeat("two", &[], at(2)).unwrap_err();
     ask(&nodes.two, &known, "700.HK", at(3)).unwrap();
     assert_eq!(bearer(&nodes.two, &bob).unwrap(), left, "nothing was taken from them");
     assert!(bearer(&nodes.two, &eve).is_err());
@@ -328,13 +328,13 @@ fn what_is_admitted_while_other_nodes_settle_counts_at_the_next_beat() {
         "accounts",
         "insert into node select decode('ff', 'hex'), 'three', started_us, seen_us, 'before' from node limit 1",
     );
-    nodes.two.beat("two", &[], START).unwrap();
-    assert_eq!(nodes.two.reached(START), Reached::Settling);
+    nodes.two.heartbeat("two", &[], START).unwrap();
+    assert_eq!(nodes.two.reached(START), DatabaseState::Settling);
     assert_eq!(admitted(&nodes.two, &ann, START), 19, "a third of sixty, with one before");
     // It settles, and the second node finds that out.
     nodes.place.sql("accounts", "delete from node where name = 'three'");
-    nodes.two.beat("two", &[], at(1)).unwrap();
-    assert_eq!(nodes.two.reached(at(1)), Reached::Yes);
+    nodes.two.heartbeat("two", &[], at(1)).unwrap();
+    assert_eq!(nodes.two.reached(at(1)), DatabaseState::Yes);
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 40, "sixty, with twenty before");
 }
 
@@ -352,11 +352,11 @@ fn when_all_nodes_were_away_none_asks_the_database_before_all_have_brought_back_
     nodes.place.sql("accounts", "update node set seen_us = seen_us - 20000000");
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));
     beat_until_it_is_back(&nodes.one, "one", at(1));
-    assert_eq!(nodes.one.reached(at(1)), Reached::Settling);
+    assert_eq!(nodes.one.reached(at(1)), DatabaseState::Settling);
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 0, "its share is half, whoever has come back");
     nodes.come_back(at(2));
-    nodes.one.beat("one", &[], at(4)).unwrap();
-    assert_eq!(nodes.one.reached(at(4)), Reached::Yes);
+    nodes.one.heartbeat("one", &[], at(4)).unwrap();
+    assert_eq!(nodes.one.reached(at(4)), DatabaseState::Yes);
     assert_eq!(admitted(&nodes.one, &ann, at(4)), 0, "all sixty are there");
 }
 
@@ -394,14 +394,14 @@ fn nothing_is_decided_by_another_server_before_all_have_brought_back_what_they_a
     nodes.place.sql("accounts", change);
     nodes.wires().for_each(Wire::reset);
     assert_eq!(admitted(&nodes.two, &ann, START), 20, "half of sixty, with ten before");
-    assert_ne!(nodes.two.reached(START), Reached::Yes);
+    assert_ne!(nodes.two.reached(START), DatabaseState::Yes);
     nodes.come_back(at(1));
-    assert_eq!(nodes.two.reached(at(1)), Reached::Settling);
+    assert_eq!(nodes.two.reached(at(1)), DatabaseState::Settling);
     beat_until_it_is_back(&nodes.one, "one", at(1));
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 20);
-    nodes.two.beat("two", &[], at(2)).unwrap();
-    nodes.one.beat("one", &[], at(2)).unwrap();
-    nodes.two.beat("two", &[], at(4)).unwrap();
-    assert_eq!(nodes.two.reached(at(4)), Reached::Yes);
+    nodes.two.heartbeat("two", &[], at(2)).unwrap();
+    nodes.one.heartbeat("one", &[], at(2)).unwrap();
+    nodes.two.heartbeat("two", &[], at(4)).unwrap();
+    assert_eq!(nodes.two.reached(at(4)), DatabaseState::Yes);
     assert_eq!(admitted(&nodes.two, &ann, at(4)), 0, "all sixty are there");
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use access::{
-    AuditFilter, ClientProof, Denial, Grant, Moment, NewClient, OAuthError, Offered, SignedRequest, Terms,
+    AuditFilter, Denial, Grant, Moment, NewClient, OAuthError, Offered, PresentedClient, SignedRequest, Terms,
 };
 use market::Timestamp;
 
@@ -94,16 +94,16 @@ fn clients_with_a_wrong_secret_and_grants_that_come_twice_are_told_of() {
     let new = NewClient { auth_method: Some("client_secret_post".to_owned()), ..NewClient::default() };
     let client = access.register_client(&new, FROM, MOMENT).unwrap();
     let id = client.client.id.as_str();
-    let good = ClientProof { id, secret: client.secret.as_ref().map(|secret| secret.expose()) };
+    let good = PresentedClient { id, secret: client.secret.as_ref().map(|secret| secret.expose()) };
     let start = access.start_device(&good, "", FROM, MOMENT).unwrap();
     access.decide_device(start.user_code.expose(), alice, true, NOW).unwrap();
     let grant = Grant::Device { device_code: start.device_code.expose(), poller: None };
     access.redeem(&good, &grant, None, MOMENT).unwrap();
-    let wrong = ClientProof { id, secret: Some("cs_wrong") };
-    let nobody = ClientProof { id: "cs_typed_here", secret: None };
-    for (proof, grant) in [(wrong, Some(grant)), (good, Some(grant)), (nobody, Some(grant))] {
-        let error = access.redeem(&proof, &grant.unwrap(), None, MOMENT).unwrap_err();
-        access.note_declined(Offered::Client(proof, grant), &error, FROM, MOMENT).unwrap();
+    let wrong = PresentedClient { id, secret: Some("cs_wrong") };
+    let nobody = PresentedClient { id: "cs_typed_here", secret: None };
+    for (credentials, grant) in [(wrong, Some(grant)), (good, Some(grant)), (nobody, Some(grant))] {
+        let error = access.redeem(&credentials, &grant.unwrap(), None, MOMENT).unwrap_err();
+        access.note_declined(Offered::Client(credentials, grant), &error, FROM, MOMENT).unwrap();
     }
     let pending = OAuthError::AuthorizationPending;
     access.note_declined(Offered::Client(good, Some(grant)), &pending, FROM, MOMENT).unwrap();
@@ -142,12 +142,12 @@ fn a_client_that_is_removed_ends_the_sign_ins_of_its_accounts_in_the_audit_too()
         fresh.create("bob", Terms::default()).account_id,
     );
     let client = access.register_client(&NewClient::default(), FROM, MOMENT).unwrap();
-    let proof = ClientProof { id: &client.client.id, secret: None };
+    let credentials = PresentedClient { id: &client.client.id, secret: None };
     for account in [alice, alice, bob] {
-        let start = access.start_device(&proof, "", FROM, MOMENT).unwrap();
+        let start = access.start_device(&credentials, "", FROM, MOMENT).unwrap();
         access.decide_device(start.user_code.expose(), account, true, NOW).unwrap();
         let grant = Grant::Device { device_code: start.device_code.expose(), poller: None };
-        access.redeem(&proof, &grant, None, MOMENT).unwrap();
+        access.redeem(&credentials, &grant, None, MOMENT).unwrap();
     }
     let token = client.registration_token.expose();
     assert!(access.unregister_client(&client.client.id, token, NOW).unwrap());

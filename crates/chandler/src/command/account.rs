@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::serve::{create_if_absent, open_accounts};
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::surroundings::Surroundings;
 
 pub(crate) use create::create;
 pub(crate) use words::named;
@@ -91,34 +91,34 @@ enum Action {
     },
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
         // The first command of many: the store is there to be filled and served next.
         Action::Create(arguments) => {
             arguments.check()?;
-            create_if_absent(surroundings)?;
+            create_if_absent(context)?;
         }
         // What is changed in a mistyped store would never be seen.
-        _ => drop(surroundings.open(store::Access::Read)?),
+        _ => drop(context.open(store::Access::Read)?),
     }
-    let access = open_accounts(surroundings)?;
-    let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
+    let access = open_accounts(context)?;
+    let present = Present { market: context.now(), machine: Clock::Machine.now() };
     match &arguments.action {
-        Action::Create(arguments) => arguments.run(&access, surroundings, present),
-        Action::List { format } => show::list(&access, *format, present, surroundings),
+        Action::Create(arguments) => arguments.run(&access, context, present),
+        Action::List { format } => show::list(&access, *format, present, context),
         Action::Show { name, format } => {
-            show::show(&access, &named(&access, name)?, *format, (surroundings, present))
+            show::show(&access, &named(&access, name)?, *format, (context, present))
         }
-        Action::Set(arguments) => arguments.run(&access, surroundings, present),
+        Action::Set(arguments) => arguments.run(&access, context, present),
         Action::Grant(arguments) => arguments.run(&access, present),
-        Action::Deposit(arguments) => arguments.run(&access, surroundings),
-        Action::Withdraw(arguments) => arguments.run(&access, surroundings, present),
-        Action::Exchange(arguments) => arguments.run(&access, surroundings),
-        Action::Adjust(arguments) => arguments.run(&access, surroundings),
-        Action::Position(arguments) => arguments.run(&access, surroundings),
-        Action::Rewind(arguments) => arguments.run(&access, surroundings, present),
-        Action::Reset(arguments) => arguments.run(&access, surroundings, present),
-        Action::Fork(arguments) => arguments.run(&access, surroundings, present),
+        Action::Deposit(arguments) => arguments.run(&access, context),
+        Action::Withdraw(arguments) => arguments.run(&access, context, present),
+        Action::Exchange(arguments) => arguments.run(&access, context),
+        Action::Adjust(arguments) => arguments.run(&access, context),
+        Action::Position(arguments) => arguments.run(&access, context),
+        Action::Rewind(arguments) => arguments.run(&access, context, present),
+        Action::Reset(arguments) => arguments.run(&access, context, present),
+        Action::Fork(arguments) => arguments.run(&access, context, present),
         Action::ReportedAssets(arguments) => arguments.run(&access, present),
         Action::ReportedOrders(arguments) => arguments.run(&access, present),
         Action::Rates(arguments) => arguments.run(&access, present),

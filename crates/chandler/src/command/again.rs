@@ -1,6 +1,6 @@
 //! The command that imports files of the ledger again, as they were imported.
 
-use crate::surroundings::{Surroundings, shell_word};
+use crate::context::{CommandContext, shell_word};
 
 /// Options with a name and a value, as the ledger writes them: `map time=when`. Several are one flag.
 const PAIRS: [&str; 2] = ["map", "scale"];
@@ -20,12 +20,12 @@ const NAMES: [&str; 11] = [
 ];
 
 /// `flags` is `--again` for files that the ledger has as imported; `options` are those of the ledger.
-pub(crate) fn command(flags: &str, options: &str, files: &[&str], surroundings: &Surroundings) -> String {
+pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &CommandContext) -> String {
     let mut words = vec!["import".to_owned()];
     words.extend((!flags.is_empty()).then(|| flags.to_owned()));
     words.extend(flags_of(options));
     words.extend(files.iter().map(|file| shell_word(file)));
-    surroundings.hint(&words.join(" "))
+    context.hint(&words.join(" "))
 }
 
 /// The flags that options of the ledger came from. A column or a pattern may have spaces, so a word that begins no option belongs to the one before.

@@ -8,9 +8,9 @@ use trading::Currency;
 
 use super::trade::Whose;
 use super::trade::shown::{self, amount, rows, text};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let currency = arguments.currency.as_ref().map(|text| text.to_ascii_uppercase().parse::<Currency>());
     let currency = currency.transpose().map_err(usage)?;
-    let document = arguments.whose.source(surroundings)?.assets(currency)?;
+    let document = arguments.whose.source(context)?.assets(currency)?;
     if arguments.format == Format::Json {
         return shown::json(&document);
     }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::serve::open_accounts;
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -38,9 +38,9 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    surroundings.open(store::Access::Read)?;
-    let access = open_accounts(surroundings)?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    context.open(store::Access::Read)?;
+    let access = open_accounts(context)?;
     if let Some(before) = arguments.before.as_deref().filter(|_| arguments.prune) {
         return prune(before, arguments.format, &access);
     }

@@ -13,7 +13,7 @@ use crate::output::{self, Format};
 use crate::remote::files::{Logins, Registration, TokenFile, UserFiles};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Provider, region};
-use crate::remote::session::{ApiError, Proof, Session, fresh_token, not_signed_in};
+use crate::remote::session::{ApiError, Credentials, Session, fresh_token, not_signed_in};
 use crate::remote::{self, field};
 use crate::sdk::Url;
 
@@ -36,9 +36,9 @@ enum Action {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Action::Status { remote, format } = &arguments.action;
-    let status = match Proof::find(remote)? {
-        Proof::Environment { url, variable, token } => Status::of_variable(url, variable, token),
-        Proof::Login { url, home, logins } => Status::of_login(&home, &logins, url)?,
+    let status = match Credentials::find(remote)? {
+        Credentials::Environment { url, variable, token } => Status::of_variable(url, variable, token),
+        Credentials::Login { url, home, logins } => Status::of_login(&home, &logins, url)?,
     };
     match format {
         Format::Json => Ok(output::json(&status.json())?),

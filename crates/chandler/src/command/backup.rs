@@ -11,10 +11,10 @@ use store::{Backup, KeyFile, Manifest, Part, Place};
 pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress::Flags;
-use crate::surroundings::Surroundings;
 
 pub(super) mod server;
 mod watched;
@@ -52,8 +52,8 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let directory = match (surroundings.place()?, &arguments.verify) {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let directory = match (context.place()?, &arguments.verify) {
         (Place::Path(directory), None) => directory,
         (Place::Path(_), Some(backup)) => {
             let backup = backup.display();
@@ -63,11 +63,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         }
         (Place::Server(address), Some(backup)) => {
             let into = arguments.into.as_deref();
-            return server::verify(address, backup, into, surroundings, arguments.progress, arguments.format);
+            return server::verify(address, backup, into, context, arguments.progress, arguments.format);
         }
         (Place::Server(address), None) => {
             let to = arguments.destination.as_deref().unwrap_or(Path::new("."));
-            return server::say_backup(address, to, surroundings, arguments.format);
+            return server::say_backup(address, to, context, arguments.format);
         }
     };
     let destination = arguments.destination.as_deref().unwrap_or(Path::new("."));
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             damaged: "the backup is a true copy, but what was copied is damaged: find an older backup, or import the named series again",
             stopped: &format!("stopped: {} is written, but not verified", to.display()),
         };
-        Some(watched.check(&to, surroundings.history.venues(), &words)?)
+        Some(watched.check(&to, context.history.venues(), &words)?)
     };
     // Only after the check, so that a damaged store does not displace backups from before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(destination, keep))?;

@@ -6,9 +6,9 @@ use clap::Args;
 use market::{CALENDAR_WARNING_DAYS, Floors, Market, Venue};
 use serde_json::json;
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     if let Some(directory) = &arguments.write {
         std::fs::create_dir_all(directory)?;
         for market in Market::ALL {
@@ -28,11 +28,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         }
         std::fs::write(directory.join("sessions.csv"), Venue::built_in_sessions())?;
     }
-    let now = surroundings.now();
+    let now = context.now();
     let mut rows = Vec::new();
     let mut documents = Vec::new();
     for market in Market::ALL {
-        let venue = surroundings.history.venues().of(market);
+        let venue = context.history.venues().of(market);
         let (first, through) = (venue.calendar().first(), venue.calendar().valid_through());
         let latest = venue.latest_trading_day(now);
         // What accounts are served unless a server or an account is set otherwise.

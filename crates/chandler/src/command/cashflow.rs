@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{CashQuestion, Range, Whose};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let between = arguments.range.between()?;
-    let mut source = arguments.whose.source(surroundings)?;
-    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?;
+    let mut source = arguments.whose.source(context)?;
+    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?;
     let document = source.cash_flow(&CashQuestion { symbol, between })?;
     if arguments.format == Format::Json {
         return shown::json(&document);

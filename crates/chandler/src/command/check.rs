@@ -8,10 +8,10 @@ use market::Venues;
 use serde_json::{Value, json};
 use store::{Access, Accounts, Depth, Place, Store, StoreError};
 
+use crate::context::CommandContext;
 use crate::failure::{self, Failure};
 use crate::output::{self, Format};
 use crate::progress;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -34,10 +34,10 @@ pub(crate) fn watched(
     history::check_watched(store, venues, |report| bar.set(report.blocks))
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open(Access::Read)?;
-    let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
-    let accounts = accounts(surroundings.place()?);
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open(Access::Read)?;
+    let report = watched(&store, context.history.venues(), arguments.progress)?;
+    let accounts = accounts(context.place()?);
     let pages = Pages::of(&store)?;
     let told = arguments.tell(&report, &accounts, pages);
     if matches!(&accounts, AccountsReport::Damaged(_)) {

@@ -7,11 +7,11 @@ use market::Timestamp;
 use serde_json::{Value, json};
 
 use super::trade::shown::text;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::session::Session;
 use crate::remote::{self, field};
-use crate::surroundings::Surroundings;
 
 const PATH: &str = "/v1/admin/clock";
 
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, _: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failure> {
     let wish = arguments.to.as_deref().map(Wish::parse).transpose()?;
     let session = Session::open(&arguments.remote)?;
     let get = || session.get(PATH).map_err(|error| session.told(error));

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::config::arguments::{Arguments as ServeArguments, SettingSource};
 use crate::config::{Config, KEYS, Key};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -94,16 +94,16 @@ impl Origin {
 pub(crate) fn run(
     arguments: &Arguments,
     matches: &ArgMatches,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
     match &arguments.action {
-        Action::Show(show) => show.run(matches, surroundings),
+        Action::Show(show) => show.run(matches, context),
         Action::Check(check) => check.run(),
     }
 }
 
 impl Show {
-    fn run(&self, matches: &ArgMatches, surroundings: &Surroundings) -> Result<(), Failure> {
+    fn run(&self, matches: &ArgMatches, context: &CommandContext) -> Result<(), Failure> {
         let config = self.serve.config()?;
         let file = self.serve.config_file();
         let in_file = match file {
@@ -122,8 +122,8 @@ impl Show {
             values.map(|(key, value)| Setting { from: from(key), key: key.to_string(), value }).collect();
         let store = Setting {
             key: "store".to_owned(),
-            value: surroundings.store_word().map_or(Value::Null, Value::from),
-            from: surroundings_from(matches, "store"),
+            value: context.store_word().map_or(Value::Null, Value::from),
+            from: context_from(matches, "store"),
         };
         match self.format {
             Format::Toml => toml(&settings),
@@ -169,7 +169,7 @@ impl Check {
 }
 
 /// Where one of the flags of every command comes from.
-fn surroundings_from(matches: &ArgMatches, argument: &str) -> Origin {
+fn context_from(matches: &ArgMatches, argument: &str) -> Origin {
     let is_known = matches.try_contains_id(argument).is_ok();
     match matches.value_source(argument).filter(|_| is_known) {
         Some(ValueSource::CommandLine) => Origin::Flag(format!("--{argument}")),

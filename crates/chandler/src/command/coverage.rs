@@ -11,9 +11,9 @@ use store::{Access, Lane, Reader};
 
 use super::list::MarketArgument;
 use super::{coverage_trades, time};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 use crate::{progress, suggest};
 
 #[derive(Debug, Args)]
@@ -44,11 +44,11 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open(Access::Read)?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;
     if arguments.trades {
-        let symbol = arguments.symbol.as_deref().map(|text| surroundings.symbol(text)).transpose()?;
+        let symbol = arguments.symbol.as_deref().map(|text| context.symbol(text)).transpose()?;
         if let Some(symbol) = &symbol
             && reader.snapshot()?.security(symbol)?.is_none()
         {
@@ -56,23 +56,24 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             return Err(suggest::hinted(unknown, &store));
         }
         let (range, format) = (range(arguments)?, arguments.format);
-        return coverage_trades::run(symbol.as_ref(), range, format, surroundings, &mut reader);
+        return coverage_trades::run(symbol.as_ref(), range, format, context, &mut reader);
     }
     match &arguments.symbol {
-        Some(text) => one(arguments, surroundings, &mut reader, text)
-            .map_err(|failure| suggest::hinted(failure, &store)),
-        None => all(arguments, surroundings, &mut reader),
+        Some(text) => {
+            one(arguments, context, &mut reader, text).map_err(|failure| suggest::hinted(failure, &store))
+        }
+        None => all(arguments, context, &mut reader),
     }
 }
 
 fn of(
     arguments: &Arguments,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
     of: &market::Symbol,
 ) -> Result<Coverage, Failure> {
     let range = range(arguments)?;
-    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.as_of())?)
+    Ok(history::coverage(&context.history, reader, of, range, context.as_of())?)
 }
 
 fn range(arguments: &Arguments) -> Result<(Option<Date>, Option<Date>), Failure> {
@@ -88,13 +89,13 @@ fn range(arguments: &Arguments) -> Result<(Option<Date>, Option<Date>), Failure>
 
 fn one(
     arguments: &Arguments,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
     text: &str,
 ) -> Result<(), Failure> {
-    let symbol = surroundings.symbol(text)?;
-    let zone = surroundings.history.venue(&symbol).zone();
-    let coverage = of(arguments, surroundings, reader, &symbol)?;
+    let symbol = context.symbol(text)?;
+    let zone = context.history.venue(&symbol).zone();
+    let coverage = of(arguments, context, reader, &symbol)?;
     let (within, _) = coverage.split();
     let listed = if arguments.all { coverage.days.as_slice() } else { within };
     let shown = listed.iter().filter(|day| arguments.all || !day.is_complete());
@@ -133,14 +134,14 @@ fn one(
     Ok(())
 }
 
-fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
+fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     // As soon as any candle of a security's regular hours may be known; what is known outside of them covers nothing.
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
-        let venue = surroundings.history.venue(&info.series.symbol);
+        let venue = context.history.venue(&info.series.symbol);
         let is_wanted =
             arguments.market.is_none_or(|market| Market::from(market) == info.series.symbol.market());
-        is_wanted && info.series.lane == Lane::Regular && surroundings.as_of().shows(venue, info)
+        is_wanted && info.series.lane == Lane::Regular && context.as_of().shows(venue, info)
     });
     let mut symbols: Vec<market::Symbol> = series.into_iter().map(|info| info.series.symbol).collect();
     symbols.sort();
@@ -149,7 +150,7 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
     let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
         bar.say(|| symbol.to_string());
-        let coverage = of(arguments, surroundings, reader, &symbol)?;
+        let coverage = of(arguments, context, reader, &symbol)?;
         bar.advance(1);
         let sum = Sum::of(&coverage);
         let (within, _) = coverage.split();

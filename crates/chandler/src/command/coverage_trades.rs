@@ -6,9 +6,9 @@ use market::{Date, Symbol};
 use serde_json::{Value, json};
 use store::Reader;
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 /// Missing days that a line names.
 const NAMED: usize = 5;
@@ -27,7 +27,7 @@ pub(super) fn run(
     symbol: Option<&Symbol>,
     range: (Option<Date>, Option<Date>),
     format: Format,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
 ) -> Result<(), Failure> {
     let symbols = match symbol {
@@ -36,7 +36,7 @@ pub(super) fn run(
     };
     let mut all = Vec::with_capacity(symbols.len());
     for symbol in symbols {
-        all.extend(of(symbol, range, surroundings, reader)?);
+        all.extend(of(symbol, range, context, reader)?);
     }
     if format == Format::Json {
         return Ok(output::json(&all.iter().map(TradeCoverage::json).collect::<Vec<Value>>())?);
@@ -53,16 +53,16 @@ pub(super) fn run(
 fn of(
     symbol: Symbol,
     (start, end): (Option<Date>, Option<Date>),
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
 ) -> Result<Option<TradeCoverage>, Failure> {
-    let as_of = surroundings.as_of();
-    let mut days = surroundings.history.traded_days(reader, &symbol, as_of)?;
+    let as_of = context.as_of();
+    let mut days = context.history.traded_days(reader, &symbol, as_of)?;
     days.retain(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
     let (Some(first), Some(last)) = (days.first().map(|day| day.day), days.last().map(|day| day.day)) else {
         return Ok(None);
     };
-    let calendar = surroundings.history.venue(&symbol).calendar();
+    let calendar = context.history.venue(&symbol).calendar();
     let expected = calendar.days(start.unwrap_or(first).max(first), last).map(|(day, _)| day);
     let missing =
         expected.filter(|day| days.binary_search_by_key(day, |stored| stored.day).is_err()).collect();

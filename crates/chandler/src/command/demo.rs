@@ -15,11 +15,11 @@ use store::{Access, Reader};
 
 use super::{demo_serve, local_serve};
 use crate::chart;
+use crate::context::{CommandContext, shell_word, symbol};
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress;
-use crate::surroundings::{Surroundings, shell_word, symbol};
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
@@ -40,14 +40,14 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open(Access::Write { now: context.now() })?;
     let mut reader = store.reader()?;
-    let make_it = arguments.again || !is_there(surroundings, &mut reader)?;
+    let make_it = arguments.again || !is_there(context, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        progress.note(&format!("making the demo market in {} …", surroundings.place()?));
-        let rows = output::thousands(make(surroundings, &store, progress)?);
+        progress.note(&format!("making the demo market in {} …", context.place()?));
+        let rows = output::thousands(make(context, &store, progress)?);
         progress.note(&format!(
             "{rows} candles of {} invented securities and an option",
             demo::securities().len()
@@ -57,32 +57,31 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let series = reader.snapshot()?.all_series()?;
         let symbols: Vec<&str> = demo::securities().iter().map(|security| security.symbol).collect();
         return Ok(output::json(&json!({
-            "store": surroundings.store_word()?, "made": make_it, "symbols": symbols,
+            "store": context.store_word()?, "made": make_it, "symbols": symbols,
             "candles": series.iter().map(|info| info.rows).sum::<u64>(),
         }))?);
     }
     if !arguments.quiet {
-        show(surroundings, &mut reader)?;
+        show(context, &mut reader)?;
     }
     if arguments.serve {
         drop((reader, store));
-        return demo_serve::run(surroundings, &arguments.ports, progress);
+        return demo_serve::run(context, &arguments.ports, progress);
     }
     Ok(())
 }
 
 /// The demo is there when its last file went through, and no trading day has ended since.
-fn is_there(surroundings: &Surroundings, reader: &mut Reader) -> Result<bool, Failure> {
+fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failure> {
     let snapshot = reader.snapshot()?;
     for security in demo::securities() {
         let symbol = symbol(security.symbol)?;
-        let history = &surroundings.history;
+        let history = &context.history;
         let zone = history.venue(&symbol).zone();
         let stored = snapshot.series_of(&symbol)?;
         let days = stored.iter().filter(|info| info.series.grain == Grain::Day);
         let last = days.map(|info| zone.date(info.last)).max();
-        let lacks_days =
-            last.is_none() || last < demo::last_day(security, history.venues(), surroundings.now());
+        let lacks_days = last.is_none() || last < demo::last_day(security, history.venues(), context.now());
         let lacks_trades = demo::is_traded(security) && snapshot.trade_day_count(&symbol)? == 0;
         if lacks_days || lacks_trades {
             return Ok(false);
@@ -91,15 +90,15 @@ fn is_there(surroundings: &Surroundings, reader: &mut Reader) -> Result<bool, Fa
     Ok(true)
 }
 
-fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
-    let directory = surroundings.work_folder(None)?.join("demo");
-    let now = surroundings.now();
-    let paths = write_files(surroundings, &directory, now, flags)?;
+fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
+    let directory = context.work_folder(None)?.join("demo");
+    let now = context.now();
+    let paths = write_files(context, &directory, now, flags)?;
     // What an older version made is the demo's own to replace.
     let options = Options { replace: true, ..Options::default() };
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
-    let clock = || surroundings.now();
-    let venues = surroundings.history.venues();
+    let clock = || context.now();
+    let venues = context.history.venues();
     let job = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
     let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
     let bar = flags.bytes(total);
@@ -124,13 +123,13 @@ fn is_faulty(report: &Report) -> bool {
 
 /// The market as the files a user would have: two tables, two Parquet files a security, a table of single trades, and one with mistakes.
 fn write_files(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     directory: &Path,
     now: Timestamp,
     flags: progress::Flags,
 ) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(directory)?;
-    let venues = surroundings.history.venues();
+    let venues = context.history.venues();
     let securities = directory.join("securities.csv");
     let actions = directory.join("actions.csv");
     let mut securities_file = BufWriter::new(File::create(&securities)?);
@@ -170,8 +169,8 @@ fn write_files(
             writeln!(actions_file, "{symbol},{ex_date},{cash},{split},{bonus},{rights},{rights_price}")?;
         }
         let days = std::iter::once(demo::daily(security, venues, now));
-        paths.push(write_candles(surroundings, directory, &symbol, "1d", *decimals, days)?);
-        paths.push(write_intraday(surroundings, directory, security, now)?);
+        paths.push(write_candles(context, directory, &symbol, "1d", *decimals, days)?);
+        paths.push(write_intraday(context, directory, security, now)?);
         for trade in demo::trades(security, venues, now).iter() {
             let (price, direction) = (trade.price.text(*decimals), trade.direction.as_str());
             let market::Trade { time, volume, kind, .. } = trade;
@@ -183,7 +182,7 @@ fn write_files(
     if let Some(demo::DemoOption { symbol, days, minutes }) = demo::option(venues, now)? {
         for (grain, candles) in [("1d", days), ("1m", minutes)] {
             let batch = std::iter::once(candles);
-            paths.push(write_candles(surroundings, directory, &symbol, grain, demo::OPTION_DECIMALS, batch)?);
+            paths.push(write_candles(context, directory, &symbol, grain, demo::OPTION_DECIMALS, batch)?);
         }
     }
     trades_file.flush()?;
@@ -198,28 +197,28 @@ fn write_files(
 
 /// Minutes, or longer candles of a security that has no minutes.
 fn write_intraday(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     directory: &Path,
     security: &DemoSecurity,
     now: Timestamp,
 ) -> Result<PathBuf, Failure> {
     let (symbol, decimals) = (symbol(security.symbol)?, security.decimals);
-    let venues = surroundings.history.venues();
+    let venues = context.history.venues();
     match demo::coarse_period(security) {
         Some(period) => {
             let batches = demo::coarse(security, venues, now, period)?;
             let grain = period.to_string();
-            write_candles(surroundings, directory, &symbol, &grain, decimals, batches.into_iter())
+            write_candles(context, directory, &symbol, &grain, decimals, batches.into_iter())
         }
         None => {
             let batches = demo::minutes(security, venues, now);
-            write_candles(surroundings, directory, &symbol, "1m", decimals, batches)
+            write_candles(context, directory, &symbol, "1m", decimals, batches)
         }
     }
 }
 
 fn write_candles(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     directory: &Path,
     symbol: &Symbol,
     grain: &str,
@@ -227,7 +226,7 @@ fn write_candles(
     batches: impl Iterator<Item = Candles>,
 ) -> Result<PathBuf, Failure> {
     let path = directory.join(format!("{symbol}_{grain}.parquet"));
-    let zone = surroundings.history.venue(symbol).zone();
+    let zone = context.history.venue(symbol).zone();
     let mut sink = CandleSink::create(files::Format::Parquet, BufWriter::new(File::create(&path)?))?;
     for batch in batches {
         sink.write(symbol, zone, decimals, &batch)?;
@@ -236,7 +235,7 @@ fn write_candles(
     Ok(path)
 }
 
-fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
+fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     let terminal = Terminal::of_stdout();
     let mut out = output::stdout();
     let hour = Minutes::new(60).map_or(Period::DAY, Period::Clock);
@@ -253,11 +252,11 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
             floors: Floors::NONE,
             select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
         };
-        let answer = surroundings.history.candles(reader, &query, surroundings.as_of())?;
+        let answer = context.history.candles(reader, &query, context.as_of())?;
         let name =
             reader.snapshot()?.security(&symbol)?.and_then(|security| security.name_en).unwrap_or_default();
         let title = format!("{symbol} {name} · {period}, forward adjusted");
-        let zone = surroundings.history.venue(&symbol).zone();
+        let zone = context.history.venue(&symbol).zone();
         write!(
             out,
             "{}",
@@ -265,7 +264,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
         )?;
         writeln!(out)?;
     }
-    let store = surroundings.store_word()?;
+    let store = context.store_word()?;
     writeln!(out, "Try next (the store is {store}):")?;
     for command in [
         "inspect",

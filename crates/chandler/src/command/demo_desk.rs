@@ -5,8 +5,8 @@ use market::{Floors, Timestamp};
 use social::{Community, Draft, Listing, PageOf, RawDraft};
 
 use crate::clock::Clock;
+use crate::context::{CommandContext, symbol};
 use crate::failure::Failure;
-use crate::surroundings::{Surroundings, symbol};
 
 /// Groups of a watchlist.
 const GROUPS: [(&str, &[&str]); 2] = [
@@ -53,14 +53,10 @@ const TOPICS: [PastTopic; 3] = [
 ];
 
 /// Gives an account that follows nothing and has written nothing both. Whatever somebody began stays as it is.
-pub(crate) fn prepare(
-    surroundings: &Surroundings,
-    access: &Access,
-    account: AccountId,
-) -> Result<(), Failure> {
+pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let lists = access.watchlists(account)?;
     if lists.groups.is_empty() && lists.followed.is_empty() {
-        follow(surroundings, access, account)?;
+        follow(context, access, account)?;
     }
     let community = Community::new(access.journals());
     if community.topics(Listing::Mine, account, None, PageOf { limit: 1, offset: 0 })?.is_empty() {
@@ -69,18 +65,17 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-fn follow(surroundings: &Surroundings, access: &Access, account: AccountId) -> Result<(), Failure> {
-    let mut reader = surroundings.open(store::Access::Read)?.reader()?;
+fn follow(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
+    let mut reader = context.open(store::Access::Read)?.reader()?;
     for (name, symbols) in GROUPS {
         let mut securities = Vec::with_capacity(symbols.len());
         for code in symbols {
             let symbol = symbol(code)?;
-            let last =
-                surroundings.history.last_price(&mut reader, &symbol, Floors::NONE, surroundings.as_of())?;
+            let last = context.history.last_price(&mut reader, &symbol, Floors::NONE, context.as_of())?;
             let price = last.map(|(price, decimals)| price.text(decimals).to_string());
             securities.push(PricedSecurity { symbol, price });
         }
-        access.create_watchlist(account, &WatchlistName::parse(name)?, &securities, surroundings.now())?;
+        access.create_watchlist(account, &WatchlistName::parse(name)?, &securities, context.now())?;
     }
     Ok(())
 }

@@ -14,8 +14,8 @@ use trading::{
 
 use super::trade::Books;
 use crate::clock::Clock;
+use crate::context::{CommandContext, symbol};
 use crate::failure::Failure;
-use crate::surroundings::{Surroundings, symbol};
 
 /// A market order of the past.
 struct PastOrder {
@@ -51,42 +51,38 @@ const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
 const SUBMITTED_SECONDS: i64 = 15;
 
 /// Gives an account that nobody has traded with its past. Whatever was begun before stays as it is.
-pub(crate) fn prepare(
-    surroundings: &Surroundings,
-    access: &Access,
-    account: AccountId,
-) -> Result<(), Failure> {
+pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
-    let mut books = Books::open(surroundings)?;
+    let mut books = Books::open(context)?;
     if !books.begin(&account, &Opening::default())? {
         return Ok(());
     }
-    let store = surroundings.open(store::Access::Read)?;
+    let store = context.open(store::Access::Read)?;
     let mut reader = store.reader()?;
     for order in &PAST_ORDERS {
         let symbol = symbol(order.symbol)?;
         let terms = Terms::new(symbol, order.side, OrderType::Market, Quantity::whole(order.quantity));
-        submit(surroundings, &mut books, &account, (order, terms, &mut reader))?;
+        submit(context, &mut books, &account, (order, terms, &mut reader))?;
     }
-    begin_grid(surroundings, &mut books, &account, &mut reader)?;
+    begin_grid(context, &mut books, &account, &mut reader)?;
     let symbol = symbol(RESTING.symbol)?;
-    let close = close_before(surroundings, &mut reader, &RESTING, &symbol)?;
+    let close = close_before(context, &mut reader, &RESTING, &symbol)?;
     let terms = Terms {
         price: close.map(|close| part_of(close, 100 - RESTING_BELOW)),
         time_in_force: TimeInForce::GoodTilCanceled,
         ..Terms::new(symbol, RESTING.side, OrderType::Limit, Quantity::whole(RESTING.quantity))
     };
-    submit(surroundings, &mut books, &account, (&RESTING, terms, &mut reader))
+    submit(context, &mut books, &account, (&RESTING, terms, &mut reader))
 }
 
 /// Submits an order at its instant. One that is refused, because its security was not traded yet, is left out.
 fn submit(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     books: &mut Books,
     account: &Account,
     (order, terms, reader): (&PastOrder, Terms, &mut Reader),
 ) -> Result<(), Failure> {
-    if let Some(at) = instant(surroundings, reader, order)? {
+    if let Some(at) = instant(context, reader, order)? {
         books.go_to(at);
         books.offer(account, &Command::submit(terms))?;
     }
@@ -95,14 +91,14 @@ fn submit(
 
 /// Begins the grid, if its security was traded then.
 fn begin_grid(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     books: &mut Books,
     account: &Account,
     reader: &mut Reader,
 ) -> Result<(), Failure> {
     let symbol = symbol(GRID.symbol)?;
-    let at = instant(surroundings, reader, &GRID)?;
-    let close = close_before(surroundings, reader, &GRID, &symbol)?;
+    let at = instant(context, reader, &GRID)?;
+    let close = close_before(context, reader, &GRID, &symbol)?;
     let (Some(at), Some(close)) = (at, close) else { return Ok(()) };
     let step = Percent::parse(GRID_STEP)?;
     let (least, most) = GRID_POSITION;
@@ -136,15 +132,15 @@ fn part_of(price: Price, hundredths: i64) -> Price {
 
 /// The instant of an order of the past: the demo may have been made some time ago, and ends then.
 fn instant(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
     order: &PastOrder,
 ) -> Result<Option<Timestamp>, Failure> {
     let symbol = symbol(order.symbol)?;
     let series = reader.snapshot()?.series_of(&symbol)?;
     let Some(last) = series.iter().map(|info| info.last).max() else { return Ok(None) };
-    let venue = surroundings.history.venue(&symbol);
-    let through = venue.zone().date(last.min(surroundings.now()));
+    let venue = context.history.venue(&symbol);
+    let through = venue.zone().date(last.min(context.now()));
     let day = day_before(venue, through, order.days).and_then(|date| venue.day(date));
     Ok(day.map(|day| Timestamp(day.at(SUBMITTED_MINUTE).0 + SUBMITTED_SECONDS)))
 }
@@ -157,12 +153,12 @@ fn day_before(venue: &Venue, date: Date, days: u32) -> Option<Date> {
 
 /// The close of the day before an order.
 fn close_before(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     reader: &mut Reader,
     order: &PastOrder,
     symbol: &Symbol,
 ) -> Result<Option<Price>, Failure> {
-    let Some(at) = instant(surroundings, reader, order)? else { return Ok(None) };
+    let Some(at) = instant(context, reader, order)? else { return Ok(None) };
     let query = Query {
         symbol: symbol.clone(),
         period: Period::DAY,
@@ -171,6 +167,6 @@ fn close_before(
         floors: Floors::NONE,
         select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 2 },
     };
-    let answer = surroundings.history.candles(reader, &query, Clock::Fixed(at).as_of())?;
+    let answer = context.history.candles(reader, &query, Clock::Fixed(at).as_of())?;
     Ok(answer.candles.iter().next().map(|candle| candle.close))
 }

@@ -13,9 +13,9 @@ use super::local_serve::{self, Ports};
 use super::serve::{Hangup, open_accounts};
 use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
+use crate::context::{CommandContext, shell_word};
 use crate::failure::Failure;
 use crate::sdk::{self, Credentials, Url};
-use crate::surroundings::{Surroundings, shell_word};
 use crate::{log, output, progress};
 
 /// The file of the demo account's credentials, readable for its owner alone. Other accounts have no such file.
@@ -24,23 +24,19 @@ const FILE_MAX: u64 = 4 << 10;
 /// Names that are tried for the account: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;
 
-pub(crate) fn run(
-    surroundings: &Surroundings,
-    ports: &Ports,
-    progress: progress::Flags,
-) -> Result<(), Failure> {
+pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::Flags) -> Result<(), Failure> {
     // Before anything is made: a mistyped address is told first.
     let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
-    let access = open_accounts(surroundings)?;
-    let (account, credentials) = demo_account(&access, &surroundings.work_folder(None)?)?;
-    demo_paper::prepare(surroundings, &access, account)?;
-    demo_desk::prepare(surroundings, &access, account)?;
+    let access = open_accounts(context)?;
+    let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
+    demo_paper::prepare(context, &access, account)?;
+    demo_desk::prepare(context, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);
     let settings = Settings { guest, ..Settings::default() };
-    let serving = local_serve::start(surroundings, settings, asked_for, progress)?;
+    let serving = local_serve::start(context, settings, asked_for, progress)?;
     let url = Url::of(serving.addresses.http);
     let mut out = String::new();
     match stranger {
@@ -55,7 +51,7 @@ pub(crate) fn run(
              let in without a password. `chandler --store {} account password {}` gives the demo account one.",
             url.as_str(),
             stranger.name,
-            shell_word(&surroundings.store_word()?),
+            shell_word(&context.store_word()?),
             access.account(account)?.map(|demo| demo.name.clone()).unwrap_or_default(),
         )?,
     }

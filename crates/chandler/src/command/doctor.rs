@@ -21,12 +21,12 @@ use store::Place;
 use crate::clock::Clock;
 use crate::config::arguments::Arguments as ServeArguments;
 use crate::config::{Config, ServerConfig};
+use crate::context::CommandContext;
 use crate::failure::{self, Failure};
 use crate::output::{self, Format};
 use crate::progress;
 use crate::remote::http::Network;
 use crate::sdk::Url;
-use crate::surroundings::Surroundings;
 use check::{AS_SERVICE, Check, Verdict};
 
 #[derive(Debug, Args)]
@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
 /// The timeout for a named server.
 const SERVER_WITHIN: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let checks = arguments.checks(surroundings);
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let checks = arguments.checks(context);
     let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
     let told = match arguments.format {
         Format::Json => {
@@ -63,25 +63,25 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 impl Arguments {
-    fn checks(&self, surroundings: &Surroundings) -> Vec<Check> {
-        let mut checks = vec![time::clock(surroundings)];
-        checks.extend(time::calendars(surroundings));
+    fn checks(&self, context: &CommandContext) -> Vec<Check> {
+        let mut checks = vec![time::clock(context)];
+        checks.extend(time::calendars(context));
         let (config, check) = self.config();
         checks.push(check);
         checks.extend(certificate(&config.server, Clock::Machine.now()));
         checks.extend(exposure(&config));
         checks.push(font::statements(config.settings().statement_font.as_deref()));
-        checks.extend(machine::disk(surroundings));
-        let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
-        if let Ok(Place::Server(address)) = surroundings.place() {
+        checks.extend(machine::disk(context));
+        let context = &context.again().with_key_file(&config.node.key_file);
+        if let Ok(Place::Server(address)) = context.place() {
             let node = config.settings().node;
-            let folder = surroundings.work_folder(node.cache.as_deref()).ok();
+            let folder = context.work_folder(node.cache.as_deref()).ok();
             checks.extend(folder.and_then(|folder| machine::cache(&folder, node.cache_size)));
             checks.extend(server::all(address));
         }
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));
-        checks.extend(databases::all(surroundings, self.deep, self.progress));
+        checks.extend(databases::all(context, self.deep, self.progress));
         checks.extend(sdk::all(&|name| std::env::var(name).ok(), &sdk::listens));
         checks.extend(self.server.as_deref().map(Url::parse).into_iter().flat_map(|url| match url {
             Ok(url) => ports::server(&url, &Network::within(&url, SERVER_WITHIN)),

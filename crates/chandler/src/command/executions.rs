@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{Range, TradesQuestion, Whose, order_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -28,11 +28,11 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let order = arguments.order.as_deref().map(order_id).transpose()?;
     let between = arguments.range.between()?;
-    let mut source = arguments.whose.source(surroundings)?;
-    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?;
+    let mut source = arguments.whose.source(context)?;
+    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?;
     let history = (arguments.history || arguments.range.is_given()).then_some(between);
     let document = source.trades(&TradesQuestion { symbol, order, history })?;
     if arguments.format == Format::Json {

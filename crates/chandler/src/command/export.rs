@@ -12,9 +12,9 @@ use store::{Access, Store};
 
 use super::kline::{AdjustArgument, SessionArgument};
 use super::{export_trades, time};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::suggest::{self, PeriodParser};
-use crate::surroundings::Surroundings;
 use crate::{output, progress};
 
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ impl Format {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let format = Format::of(arguments)?;
     if arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage(
@@ -83,10 +83,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
              candles here",
         ));
     }
-    let store = surroundings.open(Access::Read)?;
-    let symbols =
-        symbols(arguments, surroundings, &store).map_err(|failure| suggest::hinted(failure, &store))?;
-    let write = |out: &mut (dyn Write + Send)| write(arguments, format, surroundings, &store, &symbols, out);
+    let store = context.open(Access::Read)?;
+    let symbols = symbols(arguments, context, &store).map_err(|failure| suggest::hinted(failure, &store))?;
+    let write = |out: &mut (dyn Write + Send)| write(arguments, format, context, &store, &symbols, out);
     match &arguments.output {
         None => write(&mut output::stdout()).map(drop),
         Some(path) => {
@@ -123,16 +122,12 @@ impl Arguments {
     }
 }
 
-fn symbols(
-    arguments: &Arguments,
-    surroundings: &Surroundings,
-    store: &Store,
-) -> Result<Vec<Symbol>, Failure> {
+fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Result<Vec<Symbol>, Failure> {
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     if !arguments.symbols.is_empty() {
         let known = |text: &String| {
-            let symbol = surroundings.symbol(text)?;
+            let symbol = context.symbol(text)?;
             match snapshot.security(&symbol)? {
                 Some(_) => Ok(symbol),
                 None => Err(history::HistoryError::UnknownSecurity(symbol).into()),
@@ -147,7 +142,7 @@ fn symbols(
         .all_series()?
         .into_iter()
         .filter(|info| {
-            let (venue, as_of) = (surroundings.history.venue(&info.series.symbol), surroundings.as_of());
+            let (venue, as_of) = (context.history.venue(&info.series.symbol), context.as_of());
             // The first candle of a security may still be forming. Candles of options are there for orders alone.
             history::makes(venue, arguments.period, info, as_of)
                 && !info.series.symbol.is_us_option()
@@ -166,7 +161,7 @@ fn symbols(
 fn write(
     arguments: &Arguments,
     format: Format,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     store: &Store,
     symbols: &[Symbol],
     mut out: impl Write + Send,
@@ -184,15 +179,15 @@ fn write(
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
     if arguments.trades {
-        return export_trades::write((start, end), file_format, surroundings, store, symbols, out);
+        return export_trades::write((start, end), file_format, context, store, symbols, out);
     }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;
     let mut rows = 0;
-    let as_of = surroundings.as_of();
+    let as_of = context.as_of();
     let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
-        let venue = surroundings.history.venue(symbol);
+        let venue = context.history.venue(symbol);
         let zone = venue.zone();
         let query = Query {
             symbol: symbol.clone(),
@@ -208,7 +203,7 @@ fn write(
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
         let plan = Plan::over(&query, venue, as_of, from..until, Keep::First(PAGE));
-        for page in surroundings.history.pages(&mut reader, &query, plan, as_of) {
+        for page in context.history.pages(&mut reader, &query, plan, as_of) {
             let page = match page {
                 Ok(page) => page,
                 // A security whose candles all lie ahead has no rows.

@@ -6,8 +6,8 @@ use files::TradeSink;
 use market::{Date, Symbol};
 use store::Store;
 
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
-use crate::surroundings::Surroundings;
 
 /// The securities that have trades.
 pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
@@ -21,7 +21,7 @@ pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
 pub(super) fn write(
     (start, end): (Option<Date>, Option<Date>),
     format: files::Format,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     store: &Store,
     symbols: &[Symbol],
     mut out: impl Write + Send,
@@ -30,13 +30,13 @@ pub(super) fn write(
     let mut reader = store.reader()?;
     let mut rows = 0;
     for symbol in symbols {
-        let zone = surroundings.history.venue(symbol).zone();
-        let days = surroundings.history.traded_days(&mut reader, symbol, surroundings.as_of())?;
+        let zone = context.history.venue(symbol).zone();
+        let days = context.history.traded_days(&mut reader, symbol, context.as_of())?;
         let wanted = days
             .into_iter()
             .filter(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
         for day in wanted {
-            let trades = surroundings.history.day_trades(&mut reader, &day, surroundings.as_of())?;
+            let trades = context.history.day_trades(&mut reader, &day, context.as_of())?;
             sink.write(symbol, zone, &trades)?;
             rows += trades.len() as u64;
         }

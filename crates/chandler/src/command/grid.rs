@@ -12,8 +12,8 @@ mod why;
 
 use clap::{Args, Subcommand};
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -47,18 +47,18 @@ enum Action {
     Restart(change::Restart),
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        Action::Submit(arguments) => arguments.run(surroundings),
-        Action::Replace(arguments) => arguments.run(surroundings),
-        Action::Info(arguments) => arguments.run(surroundings),
-        Action::Agree(arguments) => arguments.run(surroundings),
-        Action::List(arguments) => arguments.run(surroundings),
-        Action::Show(arguments) => arguments.run(surroundings),
-        Action::History(arguments) => arguments.run(surroundings),
-        Action::Why(arguments) => arguments.run(surroundings),
-        Action::Cancel(arguments) => arguments.run(surroundings),
-        Action::Suspend(arguments) => arguments.run(surroundings),
-        Action::Restart(arguments) => arguments.run(surroundings),
+        Action::Submit(arguments) => arguments.run(context),
+        Action::Replace(arguments) => arguments.run(context),
+        Action::Info(arguments) => arguments.run(context),
+        Action::Agree(arguments) => arguments.run(context),
+        Action::List(arguments) => arguments.run(context),
+        Action::Show(arguments) => arguments.run(context),
+        Action::History(arguments) => arguments.run(context),
+        Action::Why(arguments) => arguments.run(context),
+        Action::Cancel(arguments) => arguments.run(context),
+        Action::Suspend(arguments) => arguments.run(context),
+        Action::Restart(arguments) => arguments.run(context),
     }
 }

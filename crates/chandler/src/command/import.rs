@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use store::{Access, Store, StoreError};
 
 use crate::config::Config;
+use crate::context::{CommandContext, shell_word, symbol};
 use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
-use crate::surroundings::{Surroundings, shell_word, symbol};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -178,7 +178,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = expand(&arguments.files)?;
     // The first Ctrl-C ends the import at its next flush; a second one ends the process as usual.
@@ -188,15 +188,15 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     if arguments.dry_run {
-        let reports = dry_run(&options, &files, &stop, surroundings)?;
-        return tell(arguments, &reports, &files, &[], surroundings);
+        let reports = dry_run(&options, &files, &stop, context)?;
+        return tell(arguments, &reports, &files, &[], context);
     }
-    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
+    let store = context.open(Access::Write { now: context.now() })?;
     let progress = Progress::default();
-    let now = || surroundings.now();
+    let now = || context.now();
     let job = Context {
         store: &store,
-        venues: surroundings.history.venues(),
+        venues: context.history.venues(),
         options: &options,
         now: &now,
         stop: &stop,
@@ -206,8 +206,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let bar = arguments.progress.bytes(total);
     let reports = bar.over_import(&progress, total, || import(&job, &files))?;
     drop(bar);
-    let ignored = ignored_actions(&reports, &store, surroundings)?;
-    tell(arguments, &reports, &files, &ignored, surroundings)
+    let ignored = ignored_actions(&reports, &store, context)?;
+    tell(arguments, &reports, &files, &ignored, context)
 }
 
 fn tell(
@@ -215,12 +215,12 @@ fn tell(
     reports: &[Report],
     files: &[PathBuf],
     ignored: &[String],
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
-    let next = words::next_steps(reports, surroundings);
-    let venues = surroundings.history.venues();
+    let next = words::next_steps(reports, context);
+    let venues = context.history.venues();
     let told = match arguments.format {
-        Format::Table => summary(reports, ignored, &next, surroundings),
+        Format::Table => summary(reports, ignored, &next, context),
         Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
     };
     failure::found(told, verdict(reports, files))
@@ -233,14 +233,14 @@ fn dry_run(
     options: &Options,
     files: &[PathBuf],
     stop: &AtomicBool,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<Vec<Report>, Failure> {
-    let store = match Store::open(surroundings.place()?, Access::Read) {
+    let store = match Store::open(context.place()?, Access::Read) {
         Ok(store) => Some(store),
         Err(StoreError::Absent { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(preview(store.as_ref(), surroundings.history.venues(), options, ROWS_SHOWN, stop, files)?)
+    Ok(preview(store.as_ref(), context.history.venues(), options, ROWS_SHOWN, stop, files)?)
 }
 
 /// Whether every file went in.
@@ -307,7 +307,7 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn ignored_actions(
     reports: &[Report],
     store: &store::Store,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<Vec<String>, Failure> {
     if !reports.iter().any(|report| report.kind == "actions" && report.outcome == Outcome::Imported) {
         return Ok(Vec::new());
@@ -317,7 +317,7 @@ fn ignored_actions(
         reader.snapshot()?.securities()?.into_iter().map(|s| s.symbol).collect();
     let mut lines = Vec::new();
     for symbol in symbols {
-        for ignored in surroundings.history.ignored_actions(&mut reader, &symbol, surroundings.now())? {
+        for ignored in context.history.ignored_actions(&mut reader, &symbol, context.now())? {
             lines.push(format!(
                 "{symbol} {}: takes no part in adjustment, {}",
                 ignored.ex_date, ignored.reason
@@ -352,12 +352,12 @@ fn summary(
     reports: &[Report],
     ignored: &[String],
     next: &[String],
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
-    let told = print(reports, ignored, next, surroundings);
+    let told = print(reports, ignored, next, context);
     for report in reports {
         if let Some(message) = trouble(report) {
-            let retry = with_symbol(report, message, surroundings);
+            let retry = with_symbol(report, message, context);
             let message = output::printable(message);
             output::tell(format_args!("chandler: {}: {message}{retry}", report.path.display()));
         }
@@ -366,21 +366,21 @@ fn summary(
 }
 
 /// The command to type for a file that does not say which security it is of.
-fn with_symbol(report: &Report, message: &str, surroundings: &Surroundings) -> String {
+fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
     if !message.contains("pass --symbol, or") {
         return String::new();
     }
     let file = shell_word(&report.path.display().to_string());
-    format!(": `{}`, with its own symbol", surroundings.hint(&format!("import {file} --symbol AAPL.US")))
+    format!(": `{}`, with its own symbol", context.hint(&format!("import {file} --symbol AAPL.US")))
 }
 
 fn print(
     reports: &[Report],
     ignored: &[String],
     next: &[String],
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
-    let (mut out, venues) = (output::stdout(), surroundings.history.venues());
+    let (mut out, venues) = (output::stdout(), context.history.venues());
     writeln!(out, "{}", counts(reports))?;
     for report in reports.iter().take(FILES_SHOWN) {
         if let Some(words) = words::understood(report, venues) {
@@ -406,7 +406,7 @@ fn print(
     }
     let is_written = !reports.iter().any(|report| report.outcome == Outcome::Checked);
     if is_written && reports.iter().any(|report| report.quarantined > 0) {
-        writeln!(out, "quarantined rows are not served; `{}` lists them", surroundings.hint("quarantine"))?;
+        writeln!(out, "quarantined rows are not served; `{}` lists them", context.hint("quarantine"))?;
     }
     if let [see, undo @ ..] = next {
         writeln!(out, "next: {see}")?;

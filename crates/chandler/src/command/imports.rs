@@ -7,10 +7,10 @@ use serde_json::Value;
 use store::Access;
 
 use super::undo;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -29,17 +29,17 @@ pub(crate) struct Arguments {
     remote: remote::ServerFlags,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     if let Some(id) = arguments.undo {
-        if arguments.remote.session(surroundings)?.is_some() {
+        if arguments.remote.session(context)?.is_some() {
             return Err(usage("--undo changes a store on this machine: name it with --store"));
         }
-        return undo::run(id, arguments.yes, arguments.format, surroundings);
+        return undo::run(id, arguments.yes, arguments.format, context);
     }
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
-    let documents = match arguments.remote.session(surroundings)? {
+    let documents = match arguments.remote.session(context)? {
         Some(session) => session.rows("/v1/imports", &[], "imports", "before", count)?,
-        None => here(count, surroundings)?,
+        None => here(count, context)?,
     };
     if arguments.format == Format::Json {
         return Ok(output::json(&documents)?);
@@ -65,8 +65,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 /// The ledger of the store here, in the form that servers give theirs.
-fn here(count: usize, surroundings: &Surroundings) -> Result<Vec<Value>, Failure> {
-    let store = surroundings.open(Access::Read)?;
+fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
+    let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;
     let records = reader.snapshot()?.imports()?;
     Ok(records.iter().rev().take(count).map(server::import_document).collect())

@@ -8,10 +8,10 @@ use market::{Date, Symbol};
 use serde_json::{Value, json};
 use store::{Access, ImportSource, SeriesInfo, Snapshot, TradeDay, TradeSource};
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::suggest;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -21,30 +21,30 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open(Access::Read)?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     let Some(text) = &arguments.symbol else {
-        let series = known(&snapshot, snapshot.all_series()?, surroundings)?;
+        let series = known(&snapshot, snapshot.all_series()?, context)?;
         return match arguments.format {
             Format::Json => Ok(output::json(&series.iter().map(series_json).collect::<Vec<Value>>())?),
             Format::Table => {
                 let mut out = output::stdout();
-                print_series(&mut out, &series, surroundings)?;
+                print_series(&mut out, &series, context)?;
                 writeln!(out, "\n{}", totals(&series))?;
                 out.flush()?;
                 Ok(())
             }
         };
     };
-    let symbol = surroundings.symbol(text)?;
+    let symbol = context.symbol(text)?;
     let Some(security) = snapshot.security(&symbol)? else {
         let unknown = history::HistoryError::UnknownSecurity(symbol).into();
         return Err(suggest::hinted(unknown, &store));
     };
-    let series = known(&snapshot, snapshot.series_of(&symbol)?, surroundings)?;
-    let (venue, as_of) = (surroundings.history.venue(&symbol), surroundings.as_of());
+    let series = known(&snapshot, snapshot.series_of(&symbol)?, context)?;
+    let (venue, as_of) = (context.history.venue(&symbol), context.as_of());
     let horizon = |source: &ImportSource| as_of.known_until(venue, source.series.grain);
     let mut sources = snapshot.import_sources(&symbol)?;
     sources.retain(|source| source.first < horizon(source));
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let names: Vec<String> =
         [security.name_en, security.name_hk, security.name_cn].into_iter().flatten().collect();
     writeln!(out, "{symbol}  {}  ({} decimals)\n", output::printable(&names.join(" / ")), security.decimals)?;
-    print_series(&mut out, &series, surroundings)?;
+    print_series(&mut out, &series, context)?;
     if !actions.is_empty() {
         writeln!(out, "\n{} corporate actions, the last on {}", actions.len(), last_ex_date(&actions))?;
     }
@@ -170,12 +170,12 @@ impl TradesKnown {
 fn known(
     snapshot: &Snapshot<'_>,
     all: Vec<SeriesInfo>,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<Vec<SeriesInfo>, Failure> {
     let mut series = Vec::with_capacity(all.len());
     for info in all {
-        let venue = surroundings.history.venue(&info.series.symbol);
-        series.extend(history::known_part(snapshot, venue, info, surroundings.as_of())?);
+        let venue = context.history.venue(&info.series.symbol);
+        series.extend(history::known_part(snapshot, venue, info, context.as_of())?);
     }
     Ok(series)
 }
@@ -187,13 +187,13 @@ fn last_ex_date(actions: &[market::Action]) -> String {
 fn print_series(
     out: &mut impl Write,
     series: &[SeriesInfo],
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
     let mut columns = vec![Column::Left("series")];
     columns.extend(["candles", "blocks", "bytes", "bytes/candle"].map(Column::Right));
     columns.extend(["first", "last"].map(Column::Left));
     let rows = series.iter().map(|info| {
-        let zone = surroundings.history.venue(&info.series.symbol).zone();
+        let zone = context.history.venue(&info.series.symbol).zone();
         vec![
             info.series.to_string(),
             output::thousands(info.rows),

@@ -17,12 +17,12 @@ use store::{Access, SeriesInfo, Store};
 
 use super::time;
 use crate::chart::{self, ChartOptions};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::remote::candles::{self, CandlePages};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime};
 use crate::suggest::{self, PeriodParser};
-use crate::surroundings::Surroundings;
 use crate::terminal::Terminal;
 use crate::{output, progress};
 
@@ -137,31 +137,31 @@ enum Source {
     Server { session: Session, time: MachineTime },
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     arguments.check_range()?;
     if arguments.format == Format::Parquet && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("Parquet is not for the terminal: add --output FILE, or redirect"));
     }
-    let session = arguments.remote.session(surroundings)?;
+    let session = arguments.remote.session(context)?;
     if let Some(seconds) = arguments.watch {
-        return arguments.watch(session, seconds, surroundings);
+        return arguments.watch(session, seconds, context);
     }
     let source = match session {
         Some(session) => Source::Server { session, time: MachineTime::new()? },
         None => Source::Here,
     };
-    let symbol = source.symbol(&arguments.symbol, surroundings)?;
+    let symbol = source.symbol(&arguments.symbol, context)?;
     let terminal = Terminal::of_stdout();
-    let (query, wanted) = arguments.query(&symbol, &terminal, surroundings)?;
-    let collected = source.collect(&query, wanted, arguments.progress, surroundings)?;
+    let (query, wanted) = arguments.query(&symbol, &terminal, context)?;
+    let collected = source.collect(&query, wanted, arguments.progress, context)?;
     // Read before there is any output: a failure must not leave half a file.
     let title = match arguments.format {
-        Format::Chart => source.title(&query, surroundings)?,
+        Format::Chart => source.title(&query, context)?,
         _ => String::new(),
     };
     let options = if arguments.output.is_none() { terminal.chart() } else { terminal.chart_without_colour() };
     let write = |out: &mut (dyn Write + Send)| {
-        collected.write(arguments.format, out, &title, surroundings, options)?;
+        collected.write(arguments.format, out, &title, context, options)?;
         Ok(out.flush()?)
     };
     match &arguments.output {
@@ -181,7 +181,7 @@ impl Arguments {
         &self,
         symbol: &Symbol,
         terminal: &Terminal,
-        surroundings: &Surroundings,
+        context: &CommandContext,
     ) -> Result<(Query, Option<u64>), Failure> {
         let wanted = match (self.format, self.count) {
             (_, Some(count)) => Some(count),
@@ -189,7 +189,7 @@ impl Arguments {
             (Format::Chart, None) => Some(u64::from(terminal.candles_that_fit())),
             (_, None) => Some(COUNT_DEFAULT as u64),
         };
-        let select = self.select(surroundings.history.venue(symbol), wanted)?;
+        let select = self.select(context.history.venue(symbol), wanted)?;
         let query = Query {
             symbol: symbol.clone(),
             period: self.period,
@@ -203,12 +203,7 @@ impl Arguments {
     }
 
     /// A chart that stays on the screen, drawn again when the window changes and every few seconds.
-    fn watch(
-        &self,
-        session: Option<Session>,
-        seconds: u16,
-        surroundings: &Surroundings,
-    ) -> Result<(), Failure> {
+    fn watch(&self, session: Option<Session>, seconds: u16, context: &CommandContext) -> Result<(), Failure> {
         if self.format != Format::Chart || !output::stdout_is_terminal() {
             return Err(usage("--watch is for --format chart on a terminal"));
         }
@@ -225,16 +220,16 @@ impl Arguments {
             None => Source::Here,
         };
         // Until there is a chart, Ctrl-C ends the process as usual.
-        let symbol = source.symbol(&self.symbol, surroundings)?;
-        let (query, _) = self.query(&symbol, &Terminal::of_stdout(), surroundings)?;
-        let title = source.title(&query, surroundings)?;
-        let there = surroundings.again();
+        let symbol = source.symbol(&self.symbol, context)?;
+        let (query, _) = self.query(&symbol, &Terminal::of_stdout(), context)?;
+        let title = source.title(&query, context)?;
+        let there = context.again();
         watch::run(
             seconds,
             &stop,
-            |terminal| self.query(&symbol, terminal, surroundings),
+            |terminal| self.query(&symbol, terminal, context),
             move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
-            |collected: &CollectedCandles, terminal| collected.draw(&title, surroundings, terminal.chart()),
+            |collected: &CollectedCandles, terminal| collected.draw(&title, context, terminal.chart()),
         )
     }
 
@@ -286,9 +281,9 @@ impl Arguments {
 
 impl Source {
     /// A symbol as it was typed, or an error with suggestions.
-    fn symbol(&self, text: &str, surroundings: &Surroundings) -> Result<Symbol, Failure> {
+    fn symbol(&self, text: &str, context: &CommandContext) -> Result<Symbol, Failure> {
         match self {
-            Source::Here => surroundings.symbol(text),
+            Source::Here => context.symbol(text),
             Source::Server { session, .. } => text.parse().map_err(|error| {
                 let names = candles::suggestions(session, text);
                 usage(format!("{error}{}", suggest::question(&names)))
@@ -301,17 +296,17 @@ impl Source {
         query: &Query,
         wanted: Option<u64>,
         progress: progress::Flags,
-        surroundings: &Surroundings,
+        context: &CommandContext,
     ) -> Result<CollectedCandles, Failure> {
-        let venue = surroundings.history.venue(&query.symbol);
-        let plan = Plan::of(query, venue, surroundings.as_of());
+        let venue = context.history.venue(&query.symbol);
+        let plan = Plan::of(query, venue, context.as_of());
         let keep = plan.keep;
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
         let gathered = match self {
             Source::Here => {
-                let store = surroundings.open(Access::Read)?;
-                gather(&store, query, plan, limit, &bar, surroundings)
+                let store = context.open(Access::Read)?;
+                gather(&store, query, plan, limit, &bar, context)
                     .map_err(|failure| suggest::hinted(failure, &store))?
             }
             Source::Server { session, time } => candles::gather(session, query, limit, &bar, time)?,
@@ -328,7 +323,7 @@ impl Source {
         let (complete, note) = match wanted {
             // A count is answered in full, or as far as the data goes.
             Some(count) if (candles.len() as u64) < count => {
-                (false, Some(self.too_few(query, candles.len(), count, surroundings)?))
+                (false, Some(self.too_few(query, candles.len(), count, context)?))
             }
             Some(_) => (true, None),
             None if ended => (true, None),
@@ -350,12 +345,12 @@ impl Source {
         query: &Query,
         found: usize,
         count: u64,
-        surroundings: &Surroundings,
+        context: &CommandContext,
     ) -> Result<String, Failure> {
         if let (Source::Here, 0) = (self, found) {
-            let mut reader = surroundings.open(Access::Read)?.reader()?;
+            let mut reader = context.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
-            let (venue, as_of) = (surroundings.history.venue(&query.symbol), surroundings.as_of());
+            let (venue, as_of) = (context.history.venue(&query.symbol), context.as_of());
             let shown = |info: &&SeriesInfo| as_of.shows(venue, info);
             let is_source = |info: &SeriesInfo| history::makes(venue, query.period, info, as_of);
             if !sources.iter().filter(shown).any(is_source) {
@@ -374,10 +369,10 @@ impl Source {
         Ok(format!("{found} of {count} candles: there are no more in that direction"))
     }
 
-    fn title(&self, query: &Query, surroundings: &Surroundings) -> Result<String, Failure> {
+    fn title(&self, query: &Query, context: &CommandContext) -> Result<String, Failure> {
         let name = match self {
             Source::Here => {
-                let mut reader = surroundings.open(Access::Read)?.reader()?;
+                let mut reader = context.open(Access::Read)?.reader()?;
                 let security = reader.snapshot()?.security(&query.symbol)?;
                 security.and_then(|s| s.name_en.or(s.name_hk).or(s.name_cn))
             }
@@ -395,10 +390,10 @@ impl CollectedCandles {
         format: Format,
         mut out: &mut (dyn Write + Send),
         title: &str,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         options: ChartOptions,
     ) -> Result<(), Failure> {
-        let zone = surroundings.history.venue(&self.symbol).zone();
+        let zone = context.history.venue(&self.symbol).zone();
         match format {
             Format::Table => print::table(&mut out, self, zone),
             Format::Json => print::json(&mut out, self, zone),
@@ -409,14 +404,14 @@ impl CollectedCandles {
                 Ok(sink.finish().map(drop)?)
             }
             Format::Chart => {
-                let drawing = self.draw(title, surroundings, options);
+                let drawing = self.draw(title, context, options);
                 Ok(writeln!(out, "{}", drawing.trim_end_matches('\n'))?)
             }
         }
     }
 
-    fn draw(&self, title: &str, surroundings: &Surroundings, options: ChartOptions) -> String {
-        let zone = surroundings.history.venue(&self.symbol).zone();
+    fn draw(&self, title: &str, context: &CommandContext, options: ChartOptions) -> String {
+        let zone = context.history.venue(&self.symbol).zone();
         chart::draw(title, &self.candles, zone, self.period, self.decimals, options)
     }
 }
@@ -428,12 +423,12 @@ fn gather(
     plan: Plan,
     limit: u64,
     bar: &progress::Bar,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<CandlePages, Failure> {
     let mut reader = store.reader()?;
     let mut gathered = CandlePages::default();
     let mut rows = 0;
-    for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.as_of()) {
+    for answer in context.history.pages(&mut reader, query, plan, context.as_of()) {
         let answer = answer?;
         gathered.decimals = answer.decimals;
         rows += answer.candles.len() as u64;

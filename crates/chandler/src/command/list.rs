@@ -8,11 +8,11 @@ use market::Market;
 use serde_json::Value;
 use store::Access;
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::remote::session::Session;
 use crate::remote::{self, field};
-use crate::surroundings::Surroundings;
 use crate::{progress, suggest};
 
 const PATH: &str = "/v1/inventory";
@@ -63,16 +63,16 @@ struct Listed {
     store_is_empty: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let session = arguments.remote.session(surroundings)?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let session = arguments.remote.session(context)?;
     // Commands to type are for the store here; where a server is asked, its store is not known.
     let hint = |command: &str| match &session {
         Some(_) => format!("chandler {command}"),
-        None => surroundings.hint(command),
+        None => context.hint(command),
     };
     let listed = match &session {
         Some(session) => arguments.there(session)?,
-        None => arguments.here(surroundings)?,
+        None => arguments.here(context)?,
     };
     let Listed { documents, total, store_is_empty } = listed;
     if arguments.format == Format::Json {
@@ -103,10 +103,10 @@ impl Arguments {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
 
-    fn here(&self, surroundings: &Surroundings) -> Result<Listed, Failure> {
-        let store = surroundings.open(Access::Read)?;
+    fn here(&self, context: &CommandContext) -> Result<Listed, Failure> {
+        let store = context.open(Access::Read)?;
         let mut reader = store.reader()?;
-        let (history, as_of) = (&surroundings.history, surroundings.as_of());
+        let (history, as_of) = (&context.history, context.as_of());
         let inventory = server::StoreInventory::open(&mut reader, history, as_of)?;
         let mut found = inventory.matches(&self.query.join(" "), self.market());
         let total = found.len() as u64;

@@ -6,9 +6,9 @@ use clap::Args;
 use server::Settings;
 
 use super::serve::{ServeError, Serving};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::progress;
-use crate::surroundings::Surroundings;
 
 /// Taken as text: where nothing is served an invalid variable is no error.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ impl Ports {
 
 /// The requested addresses; else those of the settings, or free ports if they are taken.
 pub(crate) fn start(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     settings: Settings,
     asked_for: [Option<SocketAddr>; 2],
     progress: progress::Flags,
@@ -44,7 +44,7 @@ pub(crate) fn start(
     let (listen, tcp) = (listen.unwrap_or(settings.listen), tcp.unwrap_or(settings.tcp));
     let mut settings = Settings { listen, tcp, ..settings };
     loop {
-        let taken = match Serving::start(&settings, surroundings) {
+        let taken = match Serving::start(&settings, context) {
             Ok(serving) => return Ok(serving),
             Err(ServeError::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
                 address

@@ -11,10 +11,10 @@ use store::{Accounts, Copied, Move, MoveError, MoveProgress, MoveStage, Part, Pl
 
 use super::backup::Interruptible;
 use crate::clock::Clock;
+use crate::context::{self, CommandContext, shell_word, store_word};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress::{Bar, Flags};
-use crate::surroundings::{self, Surroundings, shell_word, store_word};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -30,11 +30,11 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let from = surroundings::place(&arguments.from, "--from")?;
-    let to = surroundings::place(&arguments.to, "--to")?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let from = context::place(&arguments.from, "--from")?;
+    let to = context::place(&arguments.to, "--to")?;
     let watched = Interruptible::begin(arguments.progress)?;
-    let keys = Keys::of(&from, &to, surroundings)?;
+    let keys = Keys::of(&from, &to, context)?;
     keys.check()?;
     let moving = Move { from: &from, to: &to, now: Clock::Machine.now() };
     let copied = copy(&moving, &watched, arguments.progress).map_err(|error| match error {
@@ -125,11 +125,11 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(from: &Place, to: &Place, surroundings: &Surroundings) -> Result<Keys, Failure> {
+    fn of(from: &Place, to: &Place, context: &CommandContext) -> Result<Keys, Failure> {
         if !Accounts::is_there(from)? {
             return Ok(Keys { files: None });
         }
-        let file = |place: &Place| key_file(place, surroundings.key_file_of(place).as_deref());
+        let file = |place: &Place| key_file(place, context.key_file_of(place).as_deref());
         let (key, target) = (file(from)?, file(to)?);
         // It is made when accounts are first opened, which need not have happened.
         if Accounts::look(from)?.is_empty()? && !key.exists() {

@@ -17,10 +17,10 @@ use super::import;
 use super::local_serve::{self, Ports};
 use super::serve::{Hangup, LINK_LEAD, Serving, create_if_absent, open_accounts};
 use crate::config::LogConfig;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::sdk::Url;
-use crate::surroundings::Surroundings;
 use crate::{browser, log};
 
 // Without files, or with a symbol in their place, it opens what is stored. The group of the flags of `import` has the name that this one
@@ -41,9 +41,9 @@ pub(crate) struct Arguments {
     ports: Ports,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     if arguments.import.dry_run {
-        return arguments.dry_run(surroundings);
+        return arguments.dry_run(context);
     }
     let asked_for = arguments.ports.read()?;
     let (usual, [listen, tcp]) = (Settings::default(), asked_for);
@@ -54,14 +54,14 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             "{listen} and {tcp}: `chandler open` serves this machine alone: name 127.0.0.1, or use `chandler serve`"
         )));
     }
-    let next = arguments.fill(surroundings)?;
+    let next = arguments.fill(context)?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
-    create_if_absent(surroundings)?;
-    let serving = local_serve::start(surroundings, settings, asked_for, arguments.import.progress)?;
-    let account = arguments.account(&serving.links, surroundings)?;
+    create_if_absent(context)?;
+    let serving = local_serve::start(context, settings, asked_for, arguments.import.progress)?;
+    let account = arguments.account(&serving.links, context)?;
     let link = serving.links.issue(account, &next)?;
     let link = link.ok_or_else(|| anyhow!("this server gives out no one-time links"))?;
-    arguments.tell(&serving, &link, surroundings)?;
+    arguments.tell(&serving, &link, context)?;
     if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
@@ -70,31 +70,31 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 
 impl Arguments {
     /// Says what the files would bring, as `import` does. Nothing is written, so there is nothing to serve.
-    fn dry_run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    fn dry_run(&self, context: &CommandContext) -> Result<(), Failure> {
         if self.import.files.is_empty() {
             return Err(usage("--dry-run says what files would bring: name some, or leave it out"));
         }
-        import::run(&self.import, surroundings)
+        import::run(&self.import, context)
     }
 
     /// Imports the files. Returns the page to open: the chart of the first security in them, or of the symbol that was named instead.
-    fn fill(&self, surroundings: &Surroundings) -> Result<String, Failure> {
+    fn fill(&self, context: &CommandContext) -> Result<String, Failure> {
         if self.import.files.is_empty() {
             return Ok("/".to_owned());
         }
         if let [word] = self.import.files.as_slice()
             && let Some(symbol) = symbol_of(word)
         {
-            return stored(&symbol, surroundings);
+            return stored(&symbol, context);
         }
         if let [word] = self.import.files.as_slice()
-            && let Some(hint) = meant(word, surroundings)
+            && let Some(hint) = meant(word, context)
         {
             return Err(usage(format!("{}: no such file{hint}", word.display())));
         }
-        import::run(&self.import, surroundings)?;
+        import::run(&self.import, context)?;
         let read = self.import.options()?.read;
-        let venues = surroundings.history.venues();
+        let venues = context.history.venues();
         let files = import::expand(&self.import.files)?;
         // What went in was readable, and a file that was known before still is.
         let found = files.iter().find_map(|path| first_series(files::open(path, venues, &read).ok()?));
@@ -102,16 +102,16 @@ impl Arguments {
     }
 
     /// The account to sign in.
-    fn account(&self, links: &SignInLinks, surroundings: &Surroundings) -> Result<AccountId, Failure> {
+    fn account(&self, links: &SignInLinks, context: &CommandContext) -> Result<AccountId, Failure> {
         let Some(name) = &self.account else { return Ok(links.local_account()?.id) };
-        let account = named(&open_accounts(surroundings)?, name)?;
+        let account = named(&open_accounts(context)?, name)?;
         match account.revoked_at {
             None => Ok(account.id),
             Some(at) => Err(anyhow!("account {:?} was revoked {at}", account.name).into()),
         }
     }
 
-    fn tell(&self, serving: &Serving, link: &Secret, surroundings: &Surroundings) -> Result<(), Failure> {
+    fn tell(&self, serving: &Serving, link: &Secret, context: &CommandContext) -> Result<(), Failure> {
         let (http, tcp) = (serving.addresses.http, serving.addresses.tcp);
         output::announce(match self.import.format {
             Format::Json => {
@@ -122,7 +122,7 @@ impl Arguments {
                 "{LINK_LEAD}\n\n    {}\n\n{} serves the store {} until Ctrl-C.\n",
                 link.expose(),
                 Url::of(http).as_str(),
-                surroundings.place()?
+                context.place()?
             ),
         })
     }
@@ -134,15 +134,15 @@ fn symbol_of(word: &Path) -> Option<Symbol> {
 }
 
 /// Which stored symbols a word may have meant that is no file, as a question: `AAPL` for `AAPL.US`.
-fn meant(word: &Path, surroundings: &Surroundings) -> Option<String> {
+fn meant(word: &Path, context: &CommandContext) -> Option<String> {
     let text = word.to_str().filter(|text| !text.contains(['/', '\\']))?;
-    let hint = if word.exists() { String::new() } else { surroundings.word_hint(text) };
+    let hint = if word.exists() { String::new() } else { context.word_hint(text) };
     (!hint.is_empty()).then_some(hint)
 }
 
 /// The page of a symbol that has candles.
-fn stored(symbol: &Symbol, surroundings: &Surroundings) -> Result<String, Failure> {
-    let mut reader = surroundings.open(Access::Read)?.reader()?;
+fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> {
+    let mut reader = context.open(Access::Read)?.reader()?;
     let series = reader.snapshot()?.series_of(symbol)?;
     let is_there = |wanted: &Grain| series.iter().any(|info| info.series.grain == *wanted);
     let usual = [Grain::Day, Grain::Minute].into_iter().find(is_there);
@@ -150,7 +150,7 @@ fn stored(symbol: &Symbol, surroundings: &Surroundings) -> Result<String, Failur
         Some(grain) => Ok(chart_of(symbol, grain)),
         None => Err(anyhow!(
             "there is neither a file {symbol} nor a stored security{}",
-            surroundings.symbol_hint(symbol)
+            context.symbol_hint(symbol)
         )
         .into()),
     }

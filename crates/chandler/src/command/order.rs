@@ -10,8 +10,8 @@ mod why;
 use clap::{Args, Subcommand};
 use trading::Side;
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -37,14 +37,14 @@ enum Action {
     Why(why::Arguments),
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        Action::Buy(arguments) => arguments.run(Side::Buy, surroundings),
-        Action::Sell(arguments) => arguments.run(Side::Sell, surroundings),
-        Action::Replace(arguments) => arguments.run(surroundings),
-        Action::Cancel(arguments) => arguments.run(surroundings),
-        Action::List(arguments) => arguments.run(surroundings),
-        Action::Show(arguments) => arguments.run(surroundings),
-        Action::Why(arguments) => arguments.run(surroundings),
+        Action::Buy(arguments) => arguments.run(Side::Buy, context),
+        Action::Sell(arguments) => arguments.run(Side::Sell, context),
+        Action::Replace(arguments) => arguments.run(context),
+        Action::Cancel(arguments) => arguments.run(context),
+        Action::List(arguments) => arguments.run(context),
+        Action::Show(arguments) => arguments.run(context),
+        Action::Why(arguments) => arguments.run(context),
     }
 }

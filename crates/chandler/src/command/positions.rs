@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::trade::Whose;
 use super::trade::shown::{self, amount, rows, text};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -19,10 +19,10 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let mut source = arguments.whose.source(surroundings)?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let mut source = arguments.whose.source(context)?;
     let symbols: Result<Vec<_>, Failure> =
-        arguments.symbols.iter().map(|text| source.symbol(text, surroundings)).collect();
+        arguments.symbols.iter().map(|text| source.symbol(text, context)).collect();
     let document = source.positions(&symbols?)?;
     if arguments.format == Format::Json {
         return shown::json(&document);

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use store::{Access, ImportId, QuarantineEntry, QuarantineOf};
 
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::remote::session::Session;
 use crate::remote::{self, field};
-use crate::surroundings::Surroundings;
 
 /// What is told of a row.
 const FIELDS: [&str; 6] = ["import", "file", "line", "symbol", "text", "reason"];
@@ -31,10 +31,10 @@ pub(crate) struct Arguments {
     remote: remote::ServerFlags,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let documents = match arguments.remote.session(surroundings)? {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let documents = match arguments.remote.session(context)? {
         Some(session) => arguments.there(&session)?,
-        None => arguments.here(surroundings)?,
+        None => arguments.here(context)?,
     };
     if arguments.format == Format::Json {
         return Ok(output::json(&documents)?);
@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 impl Arguments {
-    fn here(&self, surroundings: &Surroundings) -> Result<Vec<Value>, Failure> {
-        let of = self.symbol.as_deref().map(|text| surroundings.symbol(text)).transpose()?;
-        let store = surroundings.open(Access::Read)?;
+    fn here(&self, context: &CommandContext) -> Result<Vec<Value>, Failure> {
+        let of = self.symbol.as_deref().map(|text| context.symbol(text)).transpose()?;
+        let store = context.open(Access::Read)?;
         let mut reader = store.reader()?;
         let which = match (self.import, &of) {
             (Some(import), _) => QuarantineOf::Import(ImportId(import)),

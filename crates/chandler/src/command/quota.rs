@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::account::named;
 use super::serve::open_accounts;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -24,8 +24,8 @@ pub(crate) struct Arguments {
     remote: remote::ServerFlags,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    if let Some(session) = arguments.remote.session(surroundings)? {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    if let Some(session) = arguments.remote.session(context)? {
         let mut path = "/v1/quota".to_owned();
         if let Some(name) = &arguments.account {
             let query = form_urlencoded::Serializer::new(String::new()).append_pair("account", name).finish();
@@ -34,24 +34,24 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let document = session.get(&path).map_err(|error| session.told(error))?;
         return print(&document, arguments.format);
     }
-    surroundings.open(store::Access::Read)?;
-    let access = open_accounts(surroundings)?;
+    context.open(store::Access::Read)?;
+    let access = open_accounts(context)?;
     match &arguments.account {
         Some(name) => {
-            let quota = quota(&access, named(&access, name)?.id, surroundings)?;
-            print(&server::quota_document(&quota, surroundings.now()), arguments.format)?;
+            let quota = quota(&access, named(&access, name)?.id, context)?;
+            print(&server::quota_document(&quota, context.now()), arguments.format)?;
             if quota.usage.remaining() == 0 && arguments.format == Format::Table {
-                let lift = surroundings.hint(&format!("account set {} --unlimited", quota.account.id.0));
+                let lift = context.hint(&format!("account set {} --unlimited", quota.account.id.0));
                 output::tell(format_args!("`{lift}` lifts its limits"));
             }
             Ok(())
         }
-        None => all(&access, arguments.format, surroundings),
+        None => all(&access, arguments.format, context),
     }
 }
 
-fn quota(access: &Access, id: access::AccountId, surroundings: &Surroundings) -> Result<Quota, Failure> {
-    let quota = access.quota(id, surroundings.now())?;
+fn quota(access: &Access, id: access::AccountId, context: &CommandContext) -> Result<Quota, Failure> {
+    let quota = access.quota(id, context.now())?;
     quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
 }
 
@@ -140,13 +140,13 @@ fn outlook(quota: &Quota) -> String {
     format!("level {} with {} securities a month from {}", next.level, next.limit, next.day)
 }
 
-fn all(access: &Access, format: Format, surroundings: &Surroundings) -> Result<(), Failure> {
+fn all(access: &Access, format: Format, context: &CommandContext) -> Result<(), Failure> {
     let mut quotas = Vec::new();
     for account in access.list()?.iter().filter(|account| account.revoked_at.is_none()) {
-        quotas.push(quota(access, account.id, surroundings)?);
+        quotas.push(quota(access, account.id, context)?);
     }
     if format == Format::Json {
-        let document = |quota| server::quota_document(quota, surroundings.now());
+        let document = |quota| server::quota_document(quota, context.now());
         return Ok(output::json(&quotas.iter().map(document).collect::<Vec<Value>>())?);
     }
     let columns = [

@@ -11,10 +11,10 @@ use store::{ImportRecord, SeriesInfo, StoreError, View};
 
 use crate::command::again;
 use crate::command::confirm::confirm;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::suggest::PeriodParser;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -30,9 +30,9 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let symbol = surroundings.symbol(&arguments.symbol)?;
-    let store = surroundings.open_existing()?;
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let symbol = context.symbol(&arguments.symbol)?;
+    let store = context.open_existing()?;
     let mut reader = store.reader()?;
     // Nothing is held open while somebody thinks about the question.
     let (planned, sources) = {
@@ -42,16 +42,16 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         (planned, sources)
     };
     if arguments.format == Format::Table {
-        show(&planned, &sources, surroundings)?;
+        show(&planned, &sources, context)?;
     }
     confirm(arguments.yes, &format!("Remove this of {symbol}?"))?;
-    remove(&store, surroundings.history.venues(), &planned, surroundings.now())?;
+    remove(&store, context.history.venues(), &planned, context.now())?;
     match arguments.format {
-        Format::Json => Ok(output::json(&document(&planned, &sources, surroundings))?),
+        Format::Json => Ok(output::json(&document(&planned, &sources, context))?),
         Format::Table => {
             let mut out = output::stdout();
             writeln!(out, "removed")?;
-            for command in commands(&sources, surroundings) {
+            for command in commands(&sources, context) {
                 writeln!(out, "to import it again: {command}")?;
             }
             Ok(out.flush()?)
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn show(planned: &Removal, sources: &[Source], surroundings: &Surroundings) -> Result<(), Failure> {
-    let zone = surroundings.history.venue(&planned.symbol).zone();
+fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Result<(), Failure> {
+    let zone = context.history.venue(&planned.symbol).zone();
     let columns = [
         Column::Left("series"),
         Column::Left("from"),
@@ -129,7 +129,7 @@ fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
 }
 
 /// What imports them again: a command for each way in which they were imported.
-fn commands(sources: &[Source], surroundings: &Surroundings) -> Vec<String> {
+fn commands(sources: &[Source], context: &CommandContext) -> Vec<String> {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in unchanged(sources) {
         match ways.iter_mut().find(|(options, _)| *options == source.options) {
@@ -137,12 +137,11 @@ fn commands(sources: &[Source], surroundings: &Surroundings) -> Vec<String> {
             None => ways.push((source.options.as_str(), vec![source.file.as_str()])),
         }
     }
-    let command =
-        |(options, files): &(&str, Vec<&str>)| again::command("--again", options, files, surroundings);
+    let command = |(options, files): &(&str, Vec<&str>)| again::command("--again", options, files, context);
     ways.iter().map(command).collect()
 }
 
-fn document(planned: &Removal, sources: &[Source], surroundings: &Surroundings) -> Value {
+fn document(planned: &Removal, sources: &[Source], context: &CommandContext) -> Value {
     let series: Vec<Value> = planned
         .series
         .iter()
@@ -153,6 +152,6 @@ fn document(planned: &Removal, sources: &[Source], surroundings: &Surroundings) 
     json!({
         "symbol": planned.symbol.as_str(), "candles": planned.candles(), "trades": planned.trades,
         "actions": planned.actions, "series": series, "sources": names, "unchanged_sources": same,
-        "again": commands(sources, surroundings),
+        "again": commands(sources, context),
     })
 }

@@ -12,10 +12,10 @@ use super::backup::{
     CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json, server,
 };
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::Flags;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -51,10 +51,10 @@ enum OnlyArgument {
     Accounts,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let source = &arguments.source;
     let watched = Interruptible::begin(arguments.progress)?;
-    let venues = surroundings.history.venues();
+    let venues = context.history.venues();
     let words = Words { damaged: "the backup is damaged: use another one", stopped: UNCHANGED };
     if arguments.check {
         let manifest = watched.run(|watch| store::verify(source, watch))?;
@@ -62,10 +62,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         return checked(arguments, &manifest, looked);
     }
     let actor = Actor::Operator.to_string();
-    let directory = match surroundings.place()? {
+    let directory = match context.place()? {
         Place::Path(directory) => directory,
         Place::Server(address) => {
-            return server::say_restore(address, source, surroundings, arguments.format);
+            return server::say_restore(address, source, context, arguments.format);
         }
     };
     let restore = Restore {

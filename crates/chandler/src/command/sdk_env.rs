@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use super::account::named;
 use super::demo_serve;
 use super::serve::open_accounts;
+use crate::context::{CommandContext, shell_word};
 use crate::directories;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
-use crate::surroundings::{Surroundings, shell_word};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -42,10 +42,10 @@ struct Keys {
     missing: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let url = Url::parse(&arguments.url)?;
     let keys = match &arguments.account {
-        Some(name) => keys(name, &url, surroundings)?,
+        Some(name) => keys(name, &url, context)?,
         None => Keys { variables: sdk::addresses(&url), missing: None },
     };
     let shim = arguments.python_shim.then(write_shim).transpose()?;
@@ -71,12 +71,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 /// The keys of an account. Those of the demo are in a file; of any other account the store has no token that could be shown.
-fn keys(name: &str, url: &Url, surroundings: &Surroundings) -> Result<Keys, Failure> {
-    let access: Access = open_accounts(surroundings)?;
+fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure> {
+    let access: Access = open_accounts(context)?;
     let account = named(&access, name)?;
     let app_keys = access.app_keys(account.id)?;
     let is_own = |key: &str| app_keys.iter().any(|(own, _)| own == key);
-    let demo = demo_serve::stored_credentials(&surroundings.work_folder(None)?)?;
+    let demo = demo_serve::stored_credentials(&context.work_folder(None)?)?;
     if let Some(credentials) = demo.filter(|credentials| is_own(&credentials.app_key)) {
         return Ok(Keys { variables: sdk::environment(url, &credentials), missing: None });
     }

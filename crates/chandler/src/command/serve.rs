@@ -16,8 +16,8 @@ use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
 pub(crate) use crate::config::arguments::Arguments;
+use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::{log, machine, output};
 
 /// The line on stdout once clients can connect.
@@ -41,12 +41,12 @@ struct ReadyRegion {
     http: SocketAddr,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let config = arguments.config()?;
     log::start(&config.log)?;
     let settings = config.settings();
-    let surroundings = &surroundings.again().with_key_file(&config.node.key_file);
-    let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
+    let context = &context.again().with_key_file(&config.node.key_file);
+    let serving = Serving::start(&settings, context).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
     let regional = serving.regional.iter();
     let regional =
@@ -126,10 +126,10 @@ impl<E: Into<Failure>> From<E> for ServeError {
 }
 
 impl Serving {
-    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
-        create_if_absent(surroundings)?;
-        let store = surroundings.open(store::Access::Read)?;
-        let folder = surroundings.work_folder(settings.node.cache.as_deref())?;
+    pub(crate) fn start(settings: &Settings, context: &CommandContext) -> Result<Serving, ServeError> {
+        create_if_absent(context)?;
+        let store = context.open(store::Access::Read)?;
+        let folder = context.work_folder(settings.node.cache.as_deref())?;
         let store = match store.dir() {
             Some(_) => store,
             None => {
@@ -137,16 +137,16 @@ impl Serving {
                 store.with_copy(&CopySettings { dir: folder.clone(), bytes_max, grace })?
             }
         };
-        let access = open_accounts(surroundings)?;
-        let history = History::new(surroundings.history.venues().clone());
+        let access = open_accounts(context)?;
+        let history = History::new(context.history.venues().clone());
         // A table of the operator's that is wrong is told now, and not with the first order.
-        let mut settings = Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
+        let mut settings = Settings { tables: Some(context.tables()?), ..settings.clone() };
         settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
         let settings = &settings;
-        let clock = surroundings.clock;
+        let clock = context.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
-            (Arc::new(served_clock(clock, surroundings)), Arc::new(|| Clock::Machine.now()));
+            (Arc::new(served_clock(clock, context)), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(serving_threads())
@@ -229,8 +229,8 @@ impl Serving {
 }
 
 /// The market's clock, noted for commands in other shells. A service may have no folder for the note.
-fn served_clock(clock: Clock, surroundings: &Surroundings) -> ServedClock {
-    match surroundings.clock_notice() {
+fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
+    match context.clock_notice() {
         Ok(notice) => ServedClock::noted(clock, &notice),
         Err(_) => ServedClock::new(clock, None),
     }
@@ -238,23 +238,23 @@ fn served_clock(clock: Clock, surroundings: &Surroundings) -> ServedClock {
 
 /// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew. On a
 /// server of which several nodes are upgraded one after the other, the first of them brings the schema forward.
-pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failure> {
-    let Err(failure) = surroundings.open(store::Access::Read) else { return Ok(()) };
-    let place = surroundings.place()?;
+pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> {
+    let Err(failure) = context.open(store::Access::Read) else { return Ok(()) };
+    let place = context.place()?;
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Absent { .. }));
     let is_outdated =
         |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Outdated { .. }));
     match failure {
         Failure::Data(error) if is_outdated(&error) && place.path().is_none() => {
-            surroundings.open(store::Access::Write { now: Clock::Machine.now() })?;
+            context.open(store::Access::Write { now: Clock::Machine.now() })?;
             output::tell(format_args!("brought the schema of {place} forward"));
             Ok(())
         }
         Failure::Data(error) if is_absent(&error) && !Accounts::is_there(place)? => {
-            surroundings.open(store::Access::Write { now: surroundings.now() })?;
+            context.open(store::Access::Write { now: context.now() })?;
             output::tell(format_args!(
                 "created an empty store at {place}: `{}` fills it",
-                surroundings.hint("import FILES")
+                context.hint("import FILES")
             ));
             Ok(())
         }
@@ -263,9 +263,9 @@ pub(crate) fn create_if_absent(surroundings: &Surroundings) -> Result<(), Failur
 }
 
 /// Opens the accounts of a store. Their times are the machine's, not the market's.
-pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failure> {
-    let calendar = surroundings.history.venues().of(Market::Hk).calendar().clone();
-    let (place, key) = (surroundings.place()?, surroundings.key_file());
+pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
+    let calendar = context.history.venues().of(Market::Hk).calendar().clone();
+    let (place, key) = (context.place()?, context.key_file());
     Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
 }
 

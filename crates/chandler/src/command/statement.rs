@@ -12,9 +12,9 @@ use trading::statement::StatementKind;
 use super::time::date;
 use super::trade::shown::{self, grouped, rows, text};
 use super::trade::{Source, StatementsQuestion, Whose};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -96,11 +96,11 @@ enum FileFormat {
     Json,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        Action::List(arguments) => arguments.run(surroundings),
-        Action::Show(arguments) => arguments.run(surroundings),
-        Action::Download(arguments) => arguments.run(surroundings),
+        Action::List(arguments) => arguments.run(context),
+        Action::Show(arguments) => arguments.run(context),
+        Action::Download(arguments) => arguments.run(context),
     }
 }
 
@@ -109,9 +109,9 @@ fn kind(monthly: bool) -> StatementKind {
 }
 
 impl List {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let from = self.start.as_deref().map(date).transpose()?;
-        let mut source = self.whose.source(surroundings)?;
+        let mut source = self.whose.source(context)?;
         let question = StatementsQuestion { kind: kind(self.monthly), from, limit: self.limit };
         let document = source.statements(&question)?;
         if self.format == Format::Json {
@@ -134,9 +134,9 @@ fn dashed(digits: &str) -> String {
 
 impl Which {
     /// The text of the statement.
-    fn found(&self, surroundings: &Surroundings) -> Result<Vec<u8>, Failure> {
+    fn found(&self, context: &CommandContext) -> Result<Vec<u8>, Failure> {
         let of = self.date.as_deref().map(date).transpose()?;
-        let mut source: Source = self.whose.source(surroundings)?;
+        let mut source: Source = self.whose.source(context)?;
         // From its date on there may be many newer ones; the newest of all is the first.
         let limit = if of.is_some() { LIMIT_MAX } else { 1 };
         let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
@@ -153,16 +153,16 @@ impl Which {
         Ok(source.statement(&question, of)?.ok_or_else(missing)?)
     }
 
-    fn document(&self, surroundings: &Surroundings) -> Result<(Vec<u8>, StatementDocument), Failure> {
-        let text = self.found(surroundings)?;
+    fn document(&self, context: &CommandContext) -> Result<(Vec<u8>, StatementDocument), Failure> {
+        let text = self.found(context)?;
         let document = serde_json::from_slice(&text).context("cannot read the statement")?;
         Ok((text, document))
     }
 }
 
 impl Show {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let (_, document) = self.which.document(surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let (_, document) = self.which.document(context)?;
         match self.format {
             Format::Json => Ok(output::json(&document)?),
             Format::Table => print(&document),
@@ -171,8 +171,8 @@ impl Show {
 }
 
 impl Download {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let (text, document) = self.which.document(surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let (text, document) = self.which.document(context)?;
         let (bytes, ending) = match self.format {
             FileFormat::Json => (text, "json"),
             FileFormat::Pdf => {

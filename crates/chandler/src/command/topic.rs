@@ -13,9 +13,9 @@ use social::{
 
 use super::serve::open_accounts;
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 /// How much of a text a table shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -67,9 +67,9 @@ struct Restore {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    surroundings.open(store::Access::Read)?;
-    let community = Community::new(open_accounts(surroundings)?.journals());
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    context.open(store::Access::Read)?;
+    let community = Community::new(open_accounts(context)?.journals());
     let (now, actor) = (Clock::Machine.now(), Actor::Operator.to_string());
     match &arguments.action {
         Action::List(list) => list.run(&community),

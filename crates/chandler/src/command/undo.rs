@@ -8,15 +8,15 @@ use store::ImportId;
 
 use crate::command::again;
 use crate::command::confirm::confirm;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 /// Series listed one by one.
 const SERIES_SHOWN: usize = 20;
 
-pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open_existing()?;
+pub(crate) fn run(id: i64, yes: bool, format: Format, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open_existing()?;
     let mut reader = store.reader()?;
     // Nothing is held open while somebody thinks about the question.
     let planned = {
@@ -24,16 +24,16 @@ pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surrounding
         plan_undo(&snapshot, ImportId(id))?
     };
     if format == Format::Table {
-        show(&planned, surroundings)?;
+        show(&planned, context)?;
     }
     confirm(yes, "Undo this import?")?;
-    undo(&store, surroundings.history.venues(), &planned)?;
+    undo(&store, context.history.venues(), &planned)?;
     match format {
-        Format::Json => Ok(output::json(&document(&planned, surroundings))?),
+        Format::Json => Ok(output::json(&document(&planned, context))?),
         Format::Table => {
             let mut out = output::stdout();
             writeln!(out, "undone")?;
-            if let Some(command) = command(&planned, surroundings) {
+            if let Some(command) = command(&planned, context) {
                 writeln!(out, "to import it again: {command}")?;
             }
             Ok(out.flush()?)
@@ -41,8 +41,8 @@ pub(crate) fn run(id: i64, yes: bool, format: Format, surroundings: &Surrounding
     }
 }
 
-fn show(planned: &Undo, surroundings: &Surroundings) -> Result<(), Failure> {
-    let venues = surroundings.history.venues();
+fn show(planned: &Undo, context: &CommandContext) -> Result<(), Failure> {
+    let venues = context.history.venues();
     let columns = [
         Column::Left("series"),
         Column::Left("from"),
@@ -82,14 +82,14 @@ fn show(planned: &Undo, surroundings: &Surroundings) -> Result<(), Failure> {
 }
 
 /// The command that repeats the import, if its file is still the same.
-fn command(planned: &Undo, surroundings: &Surroundings) -> Option<String> {
+fn command(planned: &Undo, context: &CommandContext) -> Option<String> {
     let import = &planned.import;
     let is_same = source_file(import) == SourceFile::Same;
-    is_same.then(|| again::command("", &import.options, &[import.file.as_str()], surroundings))
+    is_same.then(|| again::command("", &import.options, &[import.file.as_str()], context))
 }
 
-fn document(planned: &Undo, surroundings: &Surroundings) -> Value {
-    let venues = surroundings.history.venues();
+fn document(planned: &Undo, context: &CommandContext) -> Value {
+    let venues = context.history.venues();
     let series: Vec<Value> = planned
         .series
         .iter()
@@ -103,6 +103,6 @@ fn document(planned: &Undo, surroundings: &Surroundings) -> Value {
         .collect();
     json!({
         "import": planned.import.id.0, "file": planned.import.file, "removed": planned.removed(),
-        "restored": planned.restored(), "series": series, "again": command(planned, surroundings),
+        "restored": planned.restored(), "series": series, "again": command(planned, context),
     })
 }

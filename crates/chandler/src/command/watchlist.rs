@@ -10,9 +10,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::command::trade::shown::{self, amount, rows, text, zoned};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 use source::{Members, Pinning, Whose};
 
 #[derive(Debug, Args)]
@@ -115,22 +115,22 @@ struct Pin {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        Action::List(list) => list.run(surroundings),
-        Action::Create(create) => create.run(surroundings),
-        Action::Add(change) => change.run(Members::Add, surroundings),
-        Action::Remove(change) => change.run(Members::Remove, surroundings),
-        Action::Replace(change) => change.run(Members::Replace, surroundings),
-        Action::Rename(rename) => rename.run(surroundings),
-        Action::Delete(delete) => delete.run(surroundings),
-        Action::Pin(pin) => pin.run(surroundings),
+        Action::List(list) => list.run(context),
+        Action::Create(create) => create.run(context),
+        Action::Add(change) => change.run(Members::Add, context),
+        Action::Remove(change) => change.run(Members::Remove, context),
+        Action::Replace(change) => change.run(Members::Replace, context),
+        Action::Rename(rename) => rename.run(context),
+        Action::Delete(delete) => delete.run(context),
+        Action::Pin(pin) => pin.run(context),
     }
 }
 
 impl List {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut document = self.whose.source(surroundings)?.document()?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut document = self.whose.source(context)?.document()?;
         if let Some(wanted) = &self.group {
             let group = found(&document, wanted)?.clone();
             document = json!({"groups": [group]});
@@ -172,18 +172,18 @@ fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
 }
 
 impl Create {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let symbols = source.symbols(&self.symbols, surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let symbols = source.symbols(&self.symbols, context)?;
         let id = source.create(&self.name, symbols)?;
         done(self.format, &format!("group {id} is there"), &id)
     }
 }
 
 impl Change {
-    fn run(&self, members: Members, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let symbols = source.symbols(&self.symbols, surroundings)?;
+    fn run(&self, members: Members, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let symbols = source.symbols(&self.symbols, context)?;
         let id = id_of(&source.document()?, &self.group)?;
         source.change(&id, members, symbols)?;
         done(self.format, &format!("group {id} is changed"), &id)
@@ -191,8 +191,8 @@ impl Change {
 }
 
 impl Rename {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
         let id = id_of(&source.document()?, &self.group)?;
         source.rename(&id, &self.name)?;
         done(self.format, &format!("group {id} is renamed"), &id)
@@ -200,8 +200,8 @@ impl Rename {
 }
 
 impl Delete {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
         let id = id_of(&source.document()?, &self.group)?;
         source.delete(&id, self.purge)?;
         done(self.format, &format!("group {id} is deleted"), &id)
@@ -209,9 +209,9 @@ impl Delete {
 }
 
 impl Pin {
-    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let symbols = source.symbols(&self.symbols, surroundings)?;
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let symbols = source.symbols(&self.symbols, context)?;
         let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
         source.pin(symbols, if self.off { Pinning::Remove } else { Pinning::Add })?;
         let is = if self.off { "no longer pinned" } else { "pinned" };

@@ -13,10 +13,10 @@ use super::flags::{Flags, check};
 use super::http::{Answer, Body, Headers, Http, Method, Network, Request, field, is_token};
 use super::oauth::Provider;
 use crate::clock::Clock;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::printable;
 use crate::sdk::Url;
-use crate::surroundings::Surroundings;
 
 /// The variable with a token for use without a login, such as that of an API key.
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
@@ -51,7 +51,7 @@ pub(crate) enum ApiError {
 }
 
 /// The server and the source of the token.
-pub(crate) enum Proof {
+pub(crate) enum Credentials {
     /// The token of a variable.
     Environment {
         url: Url,
@@ -65,14 +65,14 @@ pub(crate) enum Proof {
     },
 }
 
-impl Proof {
+impl Credentials {
     /// The token of the environment, or else the login.
-    pub(crate) fn find(flags: &Flags) -> Result<Proof, Failure> {
+    pub(crate) fn find(flags: &Flags) -> Result<Credentials, Failure> {
         // With server and token given, neither a home folder nor a readable login file is needed.
         if let Some(text) = &flags.server {
             let url = Url::parse(text)?;
             if let Some((variable, token)) = environment_token(&url, flags)? {
-                return Ok(Proof::Environment { url, variable, token });
+                return Ok(Credentials::Environment { url, variable, token });
             }
         }
         // Without a home folder there is no login.
@@ -80,17 +80,19 @@ impl Proof {
         let logins = home.as_ref().map_or_else(|_| Ok(Logins::default()), UserFiles::logins)?;
         let url = flags.server(&logins)?;
         match environment_token(&url, flags)? {
-            Some((variable, token)) => Ok(Proof::Environment { url, variable, token }),
-            None => Ok(Proof::Login { url, home: home?, logins }),
+            Some((variable, token)) => Ok(Credentials::Environment { url, variable, token }),
+            None => Ok(Credentials::Login { url, home: home?, logins }),
         }
     }
 }
 
 impl Session {
     pub(crate) fn open(flags: &Flags) -> Result<Session, Failure> {
-        match Proof::find(flags)? {
-            Proof::Environment { url, variable, token } => Ok(Session::of_variable(url, variable, token)),
-            Proof::Login { url, home, logins } => {
+        match Credentials::find(flags)? {
+            Credentials::Environment { url, variable, token } => {
+                Ok(Session::of_variable(url, variable, token))
+            }
+            Credentials::Login { url, home, logins } => {
                 let http = Box::new(Network::to(&url));
                 let registration = match logins.servers.get(url.as_str()) {
                     Some(registration) => registration,
@@ -252,8 +254,8 @@ pub(crate) struct ServerFlags {
 impl ServerFlags {
     /// A session with the named server, if there is one. A store that is named on the command line wins over a server that is named in the
     /// environment.
-    pub(crate) fn session(&self, surroundings: &Surroundings) -> Result<Option<Session>, Failure> {
-        let named = surroundings.named;
+    pub(crate) fn session(&self, context: &CommandContext) -> Result<Option<Session>, Failure> {
+        let named = context.named;
         match (&self.server, named.store, named.server) {
             (None, ..) | (Some(_), true, false) => Ok(None),
             (Some(_), true, true) => Err(usage("--server and --store: name one of them")),

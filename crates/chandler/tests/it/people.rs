@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Stdio;
 use std::time::Duration;
 
-use access::{Access, ClientProof, Login, Moment, NewClient, Secret};
+use access::{Access, Login, Moment, NewClient, PresentedClient, Secret};
 use market::Timestamp;
 
 use crate::world::{Ran, World, days, machine_seconds};
@@ -106,7 +106,7 @@ fn waiting(world: &World) -> String {
     let access = accounts(world);
     let new = NewClient { name: Some("Workbench".to_owned()), ..NewClient::default() };
     let client = access.register_client(&new, HERE, moment()).unwrap().client.id;
-    let proof = ClientProof { id: &client, secret: None };
+    let proof = PresentedClient { id: &client, secret: None };
     access.start_device(&proof, "", HERE, moment()).unwrap().user_code.expose().to_owned()
 }
 

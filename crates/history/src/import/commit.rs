@@ -11,10 +11,10 @@ use store::{
     QuarantineRow, Reader, Security, Series, StoreError, StoredAction, Writer,
 };
 
-use super::beside::Beside;
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
 use super::guard::Guard;
 use super::lay::{Laid, LayError, OnDamage, Part, lay};
+use super::overlap::Overlap;
 use super::trade_build::{BuiltCandles, TouchedDays};
 use super::trade_lay::{LaidTrades, TradePart, lay_trades};
 use super::{Context, ImportError, Outcome, Report};
@@ -54,7 +54,7 @@ pub(crate) fn commit(
     flushes: &Receiver<Flush>,
 ) -> Result<Committed, ImportError> {
     let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
-    let mut beside = Beside::default();
+    let mut overlap = Overlap::default();
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
@@ -82,7 +82,7 @@ pub(crate) fn commit(
         // If one part of a file cannot be merged, none is: its checkpoint covers all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
         laid_trades.retain(|part| !failed.contains_key(&part.file));
-        beside.meet(&laid);
+        overlap.meet(&laid);
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
         ledger.trades(&mut batch, &mut flush, laid_trades, (context.now)())?;
@@ -92,8 +92,8 @@ pub(crate) fn commit(
     }
     let LedgerEntries { entries, counts, touched } = ledger;
     let imports = entries.into_iter().map(|(file, entry)| (file, entry.id)).collect();
-    let (notes, beside) = (guard.notes(context), beside.notes(context)?);
-    Ok(Committed { notes, beside, imports, counts, touched, built: HashMap::new() })
+    let (notes, overlap) = (guard.notes(context), overlap.notes(context)?);
+    Ok(Committed { notes, overlap, imports, counts, touched, built: HashMap::new() })
 }
 
 /// What the committer has to say of each file.
@@ -104,7 +104,7 @@ pub(crate) struct Committed {
     /// The entry of each file in the ledger.
     pub(crate) imports: BTreeMap<FileNo, ImportId>,
     /// Which candles answer where others stand beside them.
-    beside: HashMap<FileNo, String>,
+    overlap: HashMap<FileNo, String>,
     /// Days with trades that were touched.
     pub(crate) touched: TouchedDays,
     built: HashMap<FileNo, String>,
@@ -400,7 +400,7 @@ pub(crate) fn join(
         match failures.remove(&file) {
             None => {
                 report.notes.extend(committed.notes.remove(&file));
-                report.notes.extend(committed.beside.remove(&file));
+                report.notes.extend(committed.overlap.remove(&file));
                 report.notes.extend(committed.built.remove(&file));
             }
             Some(Failure::Laying(message)) => report.outcome = Outcome::Failed(message),

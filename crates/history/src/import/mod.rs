@@ -9,7 +9,6 @@
 //! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`). `preview.rs` says what an
 //! import would do, and `undo.rs` takes back what one did, by what the ledger has kept of it (`changes.rs`).
 
-mod beside;
 mod changes;
 mod commit;
 mod context;
@@ -21,6 +20,7 @@ mod identity;
 mod inspect;
 mod lay;
 mod merge;
+mod overlap;
 mod preview;
 mod replacing;
 mod report;

@@ -17,7 +17,7 @@ use super::receive;
 use super::routes::RouteMatch;
 use crate::entrance::Entrance;
 use crate::intake::Arriving;
-use crate::kit::{Problem, RowBody, Site, cookies, proof};
+use crate::kit::{Problem, RowBody, Site, cookies, credentials};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Share;
@@ -70,7 +70,7 @@ pub(super) async fn read(
 ) -> Result<WholeRequest, Problem> {
     let site = &entrance.site;
     let (parts, body) = request.into_parts();
-    let claim = proof::claim(&parts, site);
+    let claim = credentials::claim(&parts, site);
     let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
     let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
     if let Some(row) = way.row().filter(|row| row.body == RowBody::File) {

@@ -48,8 +48,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
+use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
-use crate::kit::proof::{self, Addressed};
 use crate::kit::{
     Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
     envelope, open,
@@ -126,13 +126,14 @@ where
     let trace = envelope::trace_id();
     // A trusted proxy has connections of many accounts and limits them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
-    let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
+    let (site, peer, unauthenticated) =
+        (entrance.site.clone(), entrance.peer, entrance.unauthenticated.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.listener_kind == ListenerKind::Public && upgrade::is_wanted(&request);
     let way =
         if is_upgrade { RouteMatch::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
-    let path = way.is_unknown_path().then(|| proof::written(request.uri().path()));
+    let path = way.is_unknown_path().then(|| credentials::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let program = ClientProgram::of(request.headers());
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
@@ -141,9 +142,9 @@ where
         let place = || site.http_places.try_take(account);
         if is_proxy {
             state.prove_without_place();
-            unproven.leave();
+            unauthenticated.leave();
         } else if state.prove(place) {
-            unproven.leave();
+            unauthenticated.leave();
         } else {
             // The account has too many open connections: this one is answered and then closed.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -258,9 +259,8 @@ async fn respond(
 ) -> (Answer, RequestFacts) {
     let site = entrance.site.clone();
     let WholeRequest { parts, body, share, held, arriving } = whole;
-    let span =
-        tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
-    let claim = proof::claim(&parts, &site);
+    let span = tracing::info_span!("http", trace, method = %parts.method, path = %credentials::shown(parts.uri.path()));
+    let claim = credentials::claim(&parts, &site);
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
@@ -273,7 +273,7 @@ async fn respond(
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
         let call = Call {
-            terms: found.proof_terms(),
+            terms: found.credential_terms(),
             method: &parts.method,
             path: parts.uri.path(),
             path_values: found.path_values(),
@@ -291,7 +291,7 @@ async fn respond(
         };
         let answer = span.in_scope(|| answer_found(&call, &found, &site).unwrap_or_else(Problem::answer));
         if let (Some(claim), Some(account)) = (claim, note.noted().account) {
-            proof::learn(claim, account, &site);
+            credentials::learn(claim, account, &site);
         }
         drop(held);
         (answer, note.noted())

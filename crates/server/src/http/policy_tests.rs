@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use access::{
-    ACCESS_TOKEN_LIFE_S, Actor, BROWSER_LIFE_S, ClientProof, Created, Grant, Moment, NewAccount, NewClient,
-    Region, Role, Terms,
+    ACCESS_TOKEN_LIFE_S, Actor, BROWSER_LIFE_S, Created, Grant, Moment, NewAccount, NewClient,
+    PresentedClient, Region, Role, Terms,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use market::Timestamp;
@@ -42,7 +42,7 @@ const ROLES: [(&str, Role, Region); 3] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
+enum Credentials {
     Nothing,
     Signature,
     Bearer,
@@ -70,25 +70,25 @@ enum Origin {
 }
 
 /// The rows of the table.
-const PROOFS: [(&str, Proof, Age, Origin); 18] = [
-    ("signature", Proof::Signature, Age::Good, Origin::Outside),
-    ("bearer", Proof::Bearer, Age::Good, Origin::Outside),
-    ("OAuth openapi", Proof::OAuth("openapi"), Age::Good, Origin::Outside),
-    ("OAuth quote", Proof::OAuth("quote"), Age::Good, Origin::Outside),
-    ("OAuth trade", Proof::OAuth("trade"), Age::Good, Origin::Outside),
-    ("OAuth account", Proof::OAuth("account"), Age::Good, Origin::Outside),
-    ("OAuth operator", Proof::OAuth("operator"), Age::Good, Origin::Outside),
-    ("session", Proof::Session, Age::Good, Origin::Outside),
-    ("session without x-csrf", Proof::BareSession, Age::Good, Origin::Outside),
-    ("address", Proof::Address, Age::Good, Origin::Outside),
-    ("no credentials", Proof::Nothing, Age::Good, Origin::Outside),
-    ("no credentials on this machine", Proof::Nothing, Age::Good, Origin::ThisMachine),
-    ("no credentials at the internal listener", Proof::Nothing, Age::Good, Origin::Internal),
-    ("expired signature", Proof::Signature, Age::Expired, Origin::Outside),
-    ("expired bearer", Proof::Bearer, Age::Expired, Origin::Outside),
-    ("expired OAuth", Proof::OAuth("openapi"), Age::Expired, Origin::Outside),
-    ("expired session", Proof::Session, Age::Expired, Origin::Outside),
-    ("expired address", Proof::Address, Age::Expired, Origin::Outside),
+const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
+    ("signature", Credentials::Signature, Age::Good, Origin::Outside),
+    ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
+    ("OAuth openapi", Credentials::OAuth("openapi"), Age::Good, Origin::Outside),
+    ("OAuth quote", Credentials::OAuth("quote"), Age::Good, Origin::Outside),
+    ("OAuth trade", Credentials::OAuth("trade"), Age::Good, Origin::Outside),
+    ("OAuth account", Credentials::OAuth("account"), Age::Good, Origin::Outside),
+    ("OAuth operator", Credentials::OAuth("operator"), Age::Good, Origin::Outside),
+    ("session", Credentials::Session, Age::Good, Origin::Outside),
+    ("session without x-csrf", Credentials::BareSession, Age::Good, Origin::Outside),
+    ("address", Credentials::Address, Age::Good, Origin::Outside),
+    ("no credentials", Credentials::Nothing, Age::Good, Origin::Outside),
+    ("no credentials on this machine", Credentials::Nothing, Age::Good, Origin::ThisMachine),
+    ("no credentials at the internal listener", Credentials::Nothing, Age::Good, Origin::Internal),
+    ("expired signature", Credentials::Signature, Age::Expired, Origin::Outside),
+    ("expired bearer", Credentials::Bearer, Age::Expired, Origin::Outside),
+    ("expired OAuth", Credentials::OAuth("openapi"), Age::Expired, Origin::Outside),
+    ("expired session", Credentials::Session, Age::Expired, Origin::Outside),
+    ("expired address", Credentials::Address, Age::Expired, Origin::Outside),
 ];
 
 /// A request that the policy is tried with.
@@ -172,7 +172,7 @@ impl Person {
     fn new(
         number: usize,
         (_, role, region): (&str, Role, Region),
-        proof: Proof,
+        credentials: Credentials,
         age: Age,
         site: &Site,
     ) -> Person {
@@ -186,9 +186,9 @@ impl Person {
         let named = NewAccount::named(format!("account {number}"), Terms::default());
         let new = NewAccount { role, region, token_expires_at, ..named };
         let created = access.create(&new, &Actor::Operator, begun(0)).unwrap();
-        let secret = match proof {
-            Proof::OAuth(scope) => oauth(&created, scope, begun(ACCESS_TOKEN_LIFE_S), site),
-            Proof::Session | Proof::BareSession => {
+        let secret = match credentials {
+            Credentials::OAuth(scope) => oauth(&created, scope, begun(ACCESS_TOKEN_LIFE_S), site),
+            Credentials::Session | Credentials::BareSession => {
                 let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
                 let guest = access.sign_in_guest(created.account_id, from, begun(BROWSER_LIFE_S));
                 guest.unwrap().unwrap().session.expose().to_owned()
@@ -199,18 +199,25 @@ impl Person {
     }
 
     /// The headers of a request that prove who asks.
-    fn headers(&self, proof: Proof, request: &PolicyRequest, path: &str, query: &str, site: &Site) -> String {
+    fn headers(
+        &self,
+        credentials: Credentials,
+        request: &PolicyRequest,
+        path: &str,
+        query: &str,
+        site: &Site,
+    ) -> String {
         let token = self.created.access_token.expose();
         let session = format!("cookie: chandler_session={}\r\n", self.secret);
-        match proof {
-            Proof::Nothing | Proof::Address => String::new(),
-            Proof::Signature => self.signature(request, path, query, site),
-            Proof::Bearer => format!("authorization: Bearer {token}\r\n"),
-            Proof::OAuth(_) => format!("authorization: Bearer {}\r\n", self.secret),
-            Proof::Session => {
+        match credentials {
+            Credentials::Nothing | Credentials::Address => String::new(),
+            Credentials::Signature => self.signature(request, path, query, site),
+            Credentials::Bearer => format!("authorization: Bearer {token}\r\n"),
+            Credentials::OAuth(_) => format!("authorization: Bearer {}\r\n", self.secret),
+            Credentials::Session => {
                 format!("{session}x-csrf: {}\r\n", site.core.access.csrf_token(&self.secret, "ask"))
             }
-            Proof::BareSession => session,
+            Credentials::BareSession => session,
         }
     }
 
@@ -252,14 +259,15 @@ fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     let back = access.approve_authorization(&request, created.account_id, at).unwrap();
     let code = back.split_once("code=").unwrap().1.split('&').next().unwrap();
     let grant = Grant::Code { code, redirect_uri: None, verifier: None };
-    let tokens = access.redeem(&ClientProof { id: &client.id, secret: None }, &grant, None, moment).unwrap();
+    let tokens =
+        access.redeem(&PresentedClient { id: &client.id, secret: None }, &grant, None, moment).unwrap();
     tokens.access_token.expose().to_owned()
 }
 
 /// What somebody is outcome_of.
 async fn outcome_of(
     request: &PolicyRequest,
-    proof: Proof,
+    credentials: Credentials,
     from: Origin,
     person: &Person,
     peer: u32,
@@ -267,9 +275,9 @@ async fn outcome_of(
 ) -> String {
     let is_keyed = request.pattern.contains("{token}");
     let token = person.created.access_token.expose();
-    let (path, query) = request.target(if proof == Proof::Address { token } else { "none" });
+    let (path, query) = request.target(if credentials == Credentials::Address { token } else { "none" });
     let query = match query {
-        query if proof != Proof::Address || is_keyed => query.to_owned(),
+        query if credentials != Credentials::Address || is_keyed => query.to_owned(),
         "" => format!("access_token={token}"),
         query => format!("{query}&access_token={token}"),
     };
@@ -286,7 +294,7 @@ async fn outcome_of(
     };
     let mut far = connect_from(SocketAddr::from((peer, 50_000)), Some(Region::Ap), listener_kind, site);
     let (method, body, content_type) = (request.method, request.body(), request.content_type());
-    let headers = person.headers(proof, request, &path, &query, site);
+    let headers = person.headers(credentials, request, &path, &query, site);
     let question = if query.is_empty() { "" } else { "?" };
     let length = body.len();
     let request = format!(
@@ -341,13 +349,13 @@ async fn every_row_lets_in_whom_the_policy_names() {
     let all = requests();
     let mut outcomes = vec![vec![<[String; ROLES.len()]>::default(); PROOFS.len()]; all.len()];
     let (mut number, mut peer) = (0, 0);
-    for (line, (_, proof, age, from)) in PROOFS.into_iter().enumerate() {
+    for (line, (_, credentials, age, from)) in PROOFS.into_iter().enumerate() {
         for (column, role) in ROLES.into_iter().enumerate() {
             number += 1;
-            let person = Person::new(number, role, proof, age, &site);
+            let person = Person::new(number, role, credentials, age, &site);
             for (request, outcomes) in all.iter().zip(&mut outcomes) {
                 peer += 1;
-                outcomes[line][column] = outcome_of(request, proof, from, &person, peer, &site).await;
+                outcomes[line][column] = outcome_of(request, credentials, from, &person, peer, &site).await;
             }
         }
     }

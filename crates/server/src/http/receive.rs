@@ -75,7 +75,7 @@ fn begin(
     }
     let note = RequestNotes::default();
     let call = Call {
-        terms: found.proof_terms(),
+        terms: found.credential_terms(),
         method: &parts.method,
         path: parts.uri.path(),
         path_values: found.path_values(),

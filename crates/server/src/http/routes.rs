@@ -13,7 +13,7 @@ use super::{
     account, admin, asset, content, data, document, grid, oauth, quote, statement, trade, udf, uploads,
     watch, watchlist,
 };
-use crate::kit::{Home, PathValue, ProofTerms, Row};
+use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
@@ -69,13 +69,13 @@ impl Target {
     }
 
     /// What it says about the proof of a request.
-    fn proof_terms(self) -> ProofTerms {
+    fn credential_terms(self) -> CredentialTerms {
         match self {
-            Target::Row(row) => row.proof_terms(),
+            Target::Row(row) => row.credential_terms(),
             Target::NotOffered(feature) if feature.is_trading() => {
-                ProofTerms { home: Home::OwnRegion, ..ProofTerms::NO_ROW }
+                CredentialTerms { home: Home::OwnRegion, ..CredentialTerms::NO_ROW }
             }
-            Target::NotOffered(_) => ProofTerms::NO_ROW,
+            Target::NotOffered(_) => CredentialTerms::NO_ROW,
         }
     }
 }
@@ -109,8 +109,8 @@ impl Destination {
         self.target().and_then(Target::row)
     }
 
-    pub(super) fn proof_terms(&self) -> ProofTerms {
-        self.target().map_or(ProofTerms::NO_ROW, Target::proof_terms)
+    pub(super) fn credential_terms(&self) -> CredentialTerms {
+        self.target().map_or(CredentialTerms::NO_ROW, Target::credential_terms)
     }
 
     pub(super) fn path_values(&self) -> &[PathValue] {

@@ -181,5 +181,5 @@ fn the_example_of_a_contributor_is_the_one_that_is_compiled_here() {
     let (page, example) = (include_str!("../../../../CONTRIBUTING.md"), include_str!("example.rs"));
     assert!(page.contains(&format!("```rust\n{example}```")), "CONTRIBUTING.md shows another example.rs");
     let [row] = super::super::example::ROUTES else { panic!("one row") };
-    assert!(row.needs_proof() && !row.proof_terms().is_change(&Method::GET) && row.doc.is_some());
+    assert!(row.needs_proof() && !row.credential_terms().is_change(&Method::GET) && row.doc.is_some());
 }

@@ -66,7 +66,7 @@ pub(super) fn connect_from(
         shutdown,
         tasks: TaskTracker::new(),
         place: Arc::new(place),
-        unproven: Default::default(),
+        unauthenticated: Default::default(),
         reached: "127.0.0.1:8080".parse().unwrap(),
         peer,
         trusted: Arc::from([]),

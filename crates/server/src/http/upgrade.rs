@@ -47,7 +47,7 @@ where
     let gateway = GatewayKind::of_path(request.uri().path());
     let wrong_dialect = wrong_dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { hub, shutdown, tasks, place, peer, region, unproven, .. } = entrance;
+    let Entrance { hub, shutdown, tasks, place, peer, region, unauthenticated, .. } = entrance;
     tasks.spawn(async move {
         // The client may have left before the upgrade.
         let Ok(upgraded) = upgrading.await else { return };
@@ -57,7 +57,7 @@ where
                 None => Opening::Upgraded { gateway, early: parts.read_buf },
             };
             let (stream, transport) = (parts.io.into_inner().into_inner(), Transport::websocket());
-            let from = link::Arrival { address: peer, region, program, unproven };
+            let from = link::Arrival { address: peer, region, program, unauthenticated };
             link::serve(stream, transport, from, opening, hub, shutdown).await;
         }
         drop(place);

@@ -36,7 +36,7 @@ pub(crate) fn of_server(
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_levels::job(core)]);
     jobs.extend([statements::job(core), uploads::job(core)]);
     if core.access.is_shared() {
-        jobs.extend([nodes::beat(core, links), nodes::sweep(core)]);
+        jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);
     }
     jobs.extend(settings.audit_retention_days.map(|days| retention::job(core, days)));
     jobs.extend(tls.map(|tls| certificate::job(core, tls)));

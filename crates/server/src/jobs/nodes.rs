@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use access::Reached;
+use access::DatabaseState;
 use tokio::sync::Notify;
 
 use super::job::{Job, JobError, Progress, RunsOn};
@@ -20,7 +20,7 @@ const CLOCKS_APART_S: i64 = 2;
 /// Rows that have ended cost room and nothing else.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
-pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
+pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
     let (core, links) = (core.clone(), links.clone());
     let is_apart = AtomicBool::new(false);
     Job {
@@ -32,9 +32,9 @@ pub(super) fn beat(core: &Arc<Core>, links: &Links) -> Job {
         work: Arc::new(move |_| {
             let before = core.access.reached(core.uptime());
             let silent = links.changed_silence(core.uptime());
-            let beat = core.access.beat(&core.node_name, &silent, core.uptime());
+            let heartbeat = core.access.heartbeat(&core.node_name, &silent, core.uptime());
             tell(before, core.access.reached(core.uptime()));
-            let ended = beat?;
+            let ended = heartbeat?;
             tell_clock(&core, &is_apart);
             links.told_silence(&silent);
             for (id, why) in ended {
@@ -57,13 +57,13 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
 }
 
 /// Says once that the database is away, and that it is back.
-fn tell(before: Reached, now: Reached) {
-    let is_away = |reached| matches!(reached, Reached::Away(_) | Reached::Lost(_));
+fn tell(before: DatabaseState, now: DatabaseState) {
+    let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {
-        (before, Reached::Away(_)) if !is_away(before) => {
+        (before, DatabaseState::Away(_)) if !is_away(before) => {
             tracing::error!("the database is away: going on with what is known here");
         }
-        (Reached::Away(_), Reached::Lost(since)) => {
+        (DatabaseState::Away(_), DatabaseState::Lost(since)) => {
             tracing::error!(
                 since_s = since.as_secs(),
                 "the database is away for too long: nothing is answered"

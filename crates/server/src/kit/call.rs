@@ -14,7 +14,7 @@ use super::counter::{self, COUNTER_ID};
 use super::envelope::Problem;
 use super::fields;
 use super::listening::ListenerKind;
-use super::terms::ProofTerms;
+use super::terms::CredentialTerms;
 use super::whole_numbers::without_zero_fractions;
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
@@ -28,7 +28,7 @@ pub(crate) type PathValue = (&'static str, String);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     /// What its row says about its proof.
-    pub(crate) terms: ProofTerms,
+    pub(crate) terms: CredentialTerms,
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
     /// The values of the route's path parameters, decoded.

@@ -1,4 +1,4 @@
-//! The HTTP kit: what endpoints and pages are made of. A request ([`Call`]), authentication ([`proof`]), a refusal ([`Problem`]), JSON,
+//! The HTTP kit: what endpoints and pages are made of. A request ([`Call`]), authentication ([`credentials`]), a refusal ([`Problem`]), JSON,
 //! gzip and range answers, cookies, and the state that all of HTTP shares ([`Site`]). A row of a route table also has its part of the
 //! OpenAPI document ([`doc`]). The kit knows no endpoint and no page.
 
@@ -10,6 +10,7 @@ mod claims;
 pub(crate) mod codes;
 pub(crate) mod cookies;
 pub(crate) mod counter;
+pub(crate) mod credentials;
 pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;
@@ -21,7 +22,6 @@ mod pace;
 pub(crate) mod packed;
 pub(crate) mod paths;
 pub(crate) mod pieces;
-pub(crate) mod proof;
 pub(crate) mod query;
 mod row;
 mod site;
@@ -32,10 +32,10 @@ pub(crate) mod visible;
 pub(crate) mod whole_numbers;
 
 pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
+pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{ListenerDocument, ListenerKind, Listening};
 pub(crate) use pace::RowPace;
-pub(crate) use proof::{Admitted, Watcher};
 pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
 pub(crate) use site::{CONNECTIONS_EACH, Site};
-pub(crate) use terms::{Home, ProofTerms};
+pub(crate) use terms::{CredentialTerms, Home};

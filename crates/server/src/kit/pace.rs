@@ -2,8 +2,8 @@
 
 use super::allowance;
 use super::call::Answer;
+use super::credentials::Admitted;
 use super::envelope::Problem;
-use super::proof::Admitted;
 use super::site::Site;
 use crate::caller::Caller;
 use crate::command;

@@ -4,12 +4,12 @@
 use access::Scope;
 
 use super::call::{Answer, Call};
+use super::credentials::{Admitted, Watcher};
 use super::doc::Doc;
 use super::envelope::Problem;
 use super::pace::RowPace;
-use super::proof::{Admitted, Watcher};
 use super::site::Site;
-use super::terms::{Effect, Home, ProofTerms};
+use super::terms::{CredentialTerms, Effect, Home};
 use crate::metrics::Task;
 
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +222,8 @@ impl Row {
     }
 
     /// What it says about the proof of a request.
-    pub(crate) fn proof_terms(&self) -> ProofTerms {
-        ProofTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
+    pub(crate) fn credential_terms(&self) -> CredentialTerms {
+        CredentialTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
     /// The proofs that are accepted, if one is needed.

@@ -21,7 +21,7 @@ use crate::public_url::PublicUrl;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::tls::Tls;
-use crate::unproven::UnprovenPlaces;
+use crate::unauthenticated::UnauthenticatedLimits;
 
 /// Keep-alive connections of one account; further ones are closed after their answer.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
@@ -66,7 +66,7 @@ pub(crate) struct Site {
     pub(crate) connections_max: usize,
     /// Memory limits for request bodies.
     pub(crate) bodies: Bodies,
-    pub(crate) unproven: UnprovenPlaces,
+    pub(crate) unauthenticated: UnauthenticatedLimits,
     /// Authenticated keep-alive connections of each account.
     pub(crate) http_places: Places<AccountId>,
     /// The accounts of recent proofs.
@@ -100,7 +100,7 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(core: Arc<Core>, links: Links) -> Site {
-        let (unproven, connections_max) =
+        let (unauthenticated, connections_max) =
             (core.limits.unproven_connections, Settings::default().connections_max);
         Site {
             core,
@@ -110,7 +110,7 @@ impl Site {
             listeners: Vec::new(),
             connections_max,
             bodies: Bodies::default(),
-            unproven: UnprovenPlaces::new(unproven, connections_max),
+            unauthenticated: UnauthenticatedLimits::new(unauthenticated, connections_max),
             http_places: Places::new(CONNECTIONS_EACH, 0),
             claims: Claims::default(),
             exposure: None,

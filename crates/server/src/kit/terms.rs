@@ -5,7 +5,7 @@ use hyper::Method;
 
 /// What authentication reads of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProofTerms {
+pub(crate) struct CredentialTerms {
     pub(crate) home: Home,
     pub(crate) effect: Effect,
     /// Whether a browser session is accepted as proof.
@@ -34,10 +34,10 @@ pub(crate) enum Effect {
     Orders,
 }
 
-impl ProofTerms {
+impl CredentialTerms {
     /// Where no endpoint is, nothing is changed.
-    pub(crate) const NO_ROW: ProofTerms =
-        ProofTerms { home: Home::Anywhere, effect: Effect::Question, takes_session: false };
+    pub(crate) const NO_ROW: CredentialTerms =
+        CredentialTerms { home: Home::Anywhere, effect: Effect::Question, takes_session: false };
 
     /// Whether a request with this method changes something.
     pub(crate) fn is_change(self, method: &Method) -> bool {

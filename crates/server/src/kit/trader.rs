@@ -11,8 +11,8 @@ use store::Reader;
 use trading::ledger::CashFlow;
 use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
 
+use super::credentials::Admitted;
 use super::envelope::Problem;
-use super::proof::Admitted;
 use super::site::Site;
 use crate::names::Names;
 use crate::refusal::Refusal;

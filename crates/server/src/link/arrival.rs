@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use access::Region;
 
 use super::gateway::Program;
-use crate::unproven::UnprovenPlace;
+use crate::unauthenticated::UnauthenticatedSlot;
 
 /// Where a connection came from.
 #[derive(Clone, Debug)]
@@ -13,5 +13,5 @@ pub(crate) struct Arrival {
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
     /// Its place among those on which nobody has signed in.
-    pub(crate) unproven: UnprovenPlace,
+    pub(crate) unauthenticated: UnauthenticatedSlot,
 }

@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use super::Link;
+use super::credentials::Credentials;
 use super::pending::LinkRequest;
-use super::proof::Proof;
 use super::session::admit_trade;
 use super::topics::{subscribes, unwatched};
 use crate::links::{Links, Pulse, SignedIn};
@@ -30,7 +30,7 @@ type HeldSlot = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>
 pub(super) enum BlockingTask {
     SignIn {
         asked: LinkRequest,
-        by: (Proof, BTreeMap<String, String>),
+        by: (Credentials, BTreeMap<String, String>),
         moment: Moment,
         told: oneshot::Receiver<HeldSlot>,
     },
@@ -61,10 +61,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         &mut self,
         asked: &LinkRequest,
         present: Option<ConnectionId>,
-        by: (Proof, BTreeMap<String, String>),
+        by: (Credentials, BTreeMap<String, String>),
         moment: Moment,
     ) {
-        let (hub, proof) = (self.hub.clone(), by.0.clone());
+        let (hub, credentials) = (self.hub.clone(), by.0.clone());
         let (transport_kind, address) = (self.transport.transport_kind(), self.from.address);
         let share = hub.core.share_of_address(address.ip());
         let workers = hub.core.workers.clone();
@@ -74,14 +74,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             let place = SlotLocation { transport: transport_kind.as_str(), address: &from };
             let (signed, mailbox, pulse) =
                 hub.links.sign_in_among_all(present, (transport_kind, address), moment, |present| {
-                    match &proof {
-                        Proof::Otp(otp) => access.sign_on_from(otp, present, place, moment),
-                        Proof::Session(session) => access.resume_from(session, present, place, moment.now),
+                    match &credentials {
+                        Credentials::Otp(otp) => access.sign_on_from(otp, present, place, moment),
+                        Credentials::Session(session) => {
+                            access.resume_from(session, present, place, moment.now)
+                        }
                     }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
             // A client that was at another node before goes on as it did there. Without that the body decides.
-            if matches!(proof, Proof::Session(_))
+            if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {
                 hub.clients.take_in(signed.lineage, &word);

@@ -6,6 +6,7 @@
 
 mod arrival;
 mod blocking_task;
+mod credentials;
 mod deadlines;
 mod flow;
 #[cfg(test)]
@@ -17,7 +18,6 @@ mod house;
 mod hub;
 mod outbox;
 mod pending;
-mod proof;
 #[cfg(test)]
 mod push_tests;
 mod pushes;

@@ -268,7 +268,8 @@ async fn nothing_is_pushed_before_the_answer_to_the_sign_in_nor_to_whoever_signs
     let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
     let (near, far) = tokio::io::duplex(1 << 20);
     let address = ([127, 0, 0, 1], 53_124).into();
-    let from = Arrival { address, region: None, program: Program::Other, unproven: Default::default() };
+    let from =
+        Arrival { address, region: None, program: Program::Other, unauthenticated: Default::default() };
     let mut link = Link::new(near, Transport::websocket(), from, house.hub.clone());
     assert_eq!(house.hub.links.list(None), [], "there is nobody to push anything to");
     link.read(&sign_in(&house, &ann, 1)).unwrap();

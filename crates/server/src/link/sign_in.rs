@@ -10,16 +10,16 @@ use tokio::time::Instant;
 use wire::{Status, code, control};
 
 use super::Link;
+use super::credentials::Credentials;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
-use super::proof::Proof;
 use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Caller, Language};
 use crate::links::{Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
-use crate::metrics::{Entry, Outcome, Proven};
+use crate::metrics::{Authenticated, Entry, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::OncePerMinute;
 use crate::route::Memory;
@@ -30,7 +30,7 @@ static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn sign_in(&mut self, asked: &LinkRequest) {
-        let (proof, metadata) = match decode(asked) {
+        let (credentials, metadata) = match decode(asked) {
             Ok(decoded) => decoded,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
@@ -43,20 +43,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         let place = (self.transport.transport_kind(), self.from.address);
         if access.is_shared() {
-            return self.begin_sign_in(asked, present, (proof, metadata), moment);
+            return self.begin_sign_in(asked, present, (credentials, metadata), moment);
         }
-        let signed = hub.links.sign_in(present, place, moment, |present| match &proof {
-            Proof::Otp(otp) => access.sign_on(otp, present, moment),
-            Proof::Session(session) => access.resume(session, present, moment.now),
+        let signed = hub.links.sign_in(present, place, moment, |present| match &credentials {
+            Credentials::Otp(otp) => access.sign_on(otp, present, moment),
+            Credentials::Session(session) => access.resume(session, present, moment.now),
         });
-        self.signed_in(asked, (proof, metadata), moment, signed);
+        self.signed_in(asked, (credentials, metadata), moment, signed);
     }
 
     /// Goes on with what became of a sign-in.
     pub(super) fn signed_in(
         &mut self,
         asked: &LinkRequest,
-        (proof, metadata): (Proof, BTreeMap<String, String>),
+        (credentials, metadata): (Credentials, BTreeMap<String, String>),
         moment: Moment,
         signed: Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial>,
     ) {
@@ -65,14 +65,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(signed) => signed,
             Err(denial) => {
                 self.denied(asked, &denial);
-                return self.note_denied(proof, denial, moment);
+                return self.note_denied(credentials, denial, moment);
             }
         };
         let SignedIn { who, id, session, lineage, slots } = signed;
         let (caller, metadata) = manner(who, self.from.region, &metadata);
-        let by = match proof {
-            Proof::Otp(_) => SignedInBy::Password,
-            Proof::Session(_) => SignedInBy::Session,
+        let by = match credentials {
+            Credentials::Otp(_) => SignedInBy::Password,
+            Credentials::Session(_) => SignedInBy::Session,
         };
         let before = self.session.as_ref().and_then(|session| session.gateway.mixed());
         let gateway = Gateway::of(self.gateway, || {
@@ -86,8 +86,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.unsent = None;
         self.sign_in_by = None;
         self.transport.allow_requests();
-        self.from.unproven.leave();
-        self.hub.core.metrics.proof(self.entry(), Proven::Accepted);
+        self.from.unauthenticated.leave();
+        self.hub.core.metrics.credentials(self.entry(), Authenticated::Accepted);
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {
             session_id: session.id.expose().to_owned(),
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Denial::ConnectionsTaken(_) => Outcome::TooMany,
             _ => Outcome::Unauthenticated,
         };
-        self.hub.core.metrics.proof(self.entry(), Proven::Refused);
+        self.hub.core.metrics.credentials(self.entry(), Authenticated::Refused);
         self.count(asked.command, asked.since, outcome, text.len());
         if self.session.is_none() {
             self.shut(close, "sign-in was refused");
@@ -148,13 +148,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Writes a refused sign-in to the audit, on a thread where waiting for the disk holds up nothing.
-    fn note_denied(&self, proof: Proof, denial: Denial, moment: Moment) {
+    fn note_denied(&self, credentials: Credentials, denial: Denial, moment: Moment) {
         let (core, from) = (self.hub.core.clone(), self.from.address.ip());
         let (workers, share) = (core.workers.clone(), core.share_of_address(from));
         let told = workers.submit(share, move || {
-            let offered = match &proof {
-                Proof::Otp(otp) => Offered::OneTimePassword(otp),
-                Proof::Session(session) => Offered::Session(session),
+            let offered = match &credentials {
+                Credentials::Otp(otp) => Offered::OneTimePassword(otp),
+                Credentials::Session(session) => Offered::Session(session),
             };
             if let Err(error) = core.access.note_denied(offered, &denial, from, moment) {
                 tracing::error!(%error, "cannot write down a refused login");
@@ -190,13 +190,13 @@ fn manner(
     (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
 }
 
-fn decode(asked: &LinkRequest) -> Result<(Proof, BTreeMap<String, String>), Refusal> {
+fn decode(asked: &LinkRequest) -> Result<(Credentials, BTreeMap<String, String>), Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     Ok(if asked.command == AUTH {
         let request = control::AuthRequest::decode(asked.body.as_slice()).map_err(malformed)?;
-        (Proof::Otp(request.token), request.metadata)
+        (Credentials::Otp(request.token), request.metadata)
     } else {
         let request = control::ReconnectRequest::decode(asked.body.as_slice()).map_err(malformed)?;
-        (Proof::Session(request.session_id), request.metadata)
+        (Credentials::Session(request.session_id), request.metadata)
     })
 }

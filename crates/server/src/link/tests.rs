@@ -265,7 +265,8 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
     // From here on everything is in the cache and would be answered at once.
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
-    let from = Arrival { address, region: None, program: Program::Other, unproven: Default::default() };
+    let from =
+        Arrival { address, region: None, program: Program::Other, unauthenticated: Default::default() };
     let mut link = Link::new(near, Transport::websocket(), from, house.hub.clone());
     let auth = control::AuthRequest { token: house.otp(&account), metadata: Default::default() };
     let mut packet = Vec::new();

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use access::{AuditFilter, Reached};
+use access::{AuditFilter, DatabaseState};
 use market::{Market, Timestamp};
 
 use super::text::{Kind, Text};
 use super::{
-    Agent, CliCommand, Connection, Counters, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Metrics,
-    Outcome, Proven, Reload, Task, TransportLabel, disk, process,
+    Agent, Authenticated, CliCommand, Connection, Counters, Entry, Grant, Granted, Handshake, JobName,
+    JobOutcome, Metrics, Outcome, Reload, Task, TransportLabel, disk, process,
 };
 use crate::facts;
 use crate::kit::Site;
@@ -156,8 +156,8 @@ fn nodes(site: &Site, text: &mut Text) {
     let name = "chandler_nodes";
     text.one(Kind::Gauge, name, "Servers on the database, this one counted.", Some(access.nodes_online()));
     let (is_there, away) = match access.reached(uptime) {
-        Reached::Yes | Reached::Settling => (1_u8, 0),
-        Reached::Away(since) | Reached::Lost(since) => (0, since.as_secs()),
+        DatabaseState::Yes | DatabaseState::Settling => (1_u8, 0),
+        DatabaseState::Away(since) | DatabaseState::Lost(since) => (0, since.as_secs()),
     };
     let help = "Whether the database can be reached; 1 where the store is a directory.";
     text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
@@ -168,7 +168,7 @@ fn nodes(site: &Site, text: &mut Text) {
         access.database_clock(uptime).map_or(0, |there| seconds_ahead(there, site.core.machine_now()));
     text.one(Kind::Gauge, "chandler_database_clock_ahead_seconds", help, Some(ahead));
     let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
-    let shares = !matches!(access.reached(uptime), Reached::Yes);
+    let shares = !matches!(access.reached(uptime), DatabaseState::Yes);
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }
 
@@ -194,7 +194,7 @@ fn limits(site: &Site, text: &mut Text) {
     gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
     let help = "Requests for which there was no room among those that wait.";
     text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
-    let turned_away = Some(site.unproven.turned_away());
+    let turned_away = Some(site.unauthenticated.turned_away());
     let help = "Connections that found all places of their address taken.";
     text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
     let pauses = site.core.metrics.pauses.load(Ordering::Relaxed);
@@ -211,9 +211,9 @@ fn people(site: &Site, text: &mut Text) {
         "Proofs of identity: of a connection, of a person at a page, of each HTTP request.",
     );
     for entry in Entry::ALL {
-        for proven in Proven::ALL {
-            let count = metrics.proofs.get(entry.index() * Proven::COUNT + proven.index());
-            text.sample(&[("door", entry.as_str()), ("outcome", proven.as_str())], count);
+        for authenticated in Authenticated::ALL {
+            let count = metrics.credentials.get(entry.index() * Authenticated::COUNT + authenticated.index());
+            text.sample(&[("door", entry.as_str()), ("outcome", authenticated.as_str())], count);
         }
     }
     let name = "chandler_oauth_grants_total";

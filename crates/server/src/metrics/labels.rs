@@ -170,7 +170,7 @@ label! {
 
 label! {
     /// Whether a proof of identity was good.
-    Proven { Accepted => "accepted", Refused => "refused" }
+    Authenticated { Accepted => "accepted", Refused => "refused" }
 }
 
 label! {

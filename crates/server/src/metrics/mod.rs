@@ -15,8 +15,8 @@ use market::Timestamp;
 pub(crate) use gather::exposition;
 use jobs::JobCounters;
 pub(crate) use labels::{
-    Agent, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Entry, Grant, Granted, Handshake, JobName,
-    JobOutcome, Outcome, Proven, Reload, Task, TransportLabel,
+    Agent, Authenticated, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Entry, Grant, Granted,
+    Handshake, JobName, JobOutcome, Outcome, Reload, Task, TransportLabel,
 };
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
@@ -160,7 +160,7 @@ impl Default for Stripe {
 pub(crate) struct Metrics {
     stripes: [Stripe; STRIPES],
     quota_spends: AtomicU64,
-    proofs: Counters<{ Entry::COUNT * Proven::COUNT }>,
+    credentials: Counters<{ Entry::COUNT * Authenticated::COUNT }>,
     grants: Counters<{ Grant::COUNT * Granted::COUNT }>,
     handshakes: Counters<{ Handshake::COUNT }>,
     reloads: Counters<{ Reload::COUNT }>,
@@ -175,7 +175,7 @@ impl Default for Metrics {
         Metrics {
             stripes: std::array::from_fn(|_| Stripe::default()),
             quota_spends: AtomicU64::new(0),
-            proofs: Counters::default(),
+            credentials: Counters::default(),
             grants: Counters::default(),
             handshakes: Counters::default(),
             reloads: Counters::default(),
@@ -264,8 +264,8 @@ impl Metrics {
         self.quota_spends.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn proof(&self, entry: Entry, proven: Proven) {
-        self.proofs.add(entry.index() * Proven::COUNT + proven.index(), 1);
+    pub(crate) fn credentials(&self, entry: Entry, authenticated: Authenticated) {
+        self.credentials.add(entry.index() * Authenticated::COUNT + authenticated.index(), 1);
     }
 
     pub(crate) fn grant(&self, grant: Grant, granted: Granted) {

@@ -8,7 +8,7 @@ use super::assets;
 use super::visit::{PageError, Visit};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
-use crate::metrics::{Entry, Proven};
+use crate::metrics::{Authenticated, Entry};
 
 pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageError> {
     let is_opened = visit.call.method == Method::GET && visit.session.is_none();
@@ -32,7 +32,7 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     }
     let signed_in = site.core.access.sign_in_guest(account, call.peer.ip(), site.core.machine_now())?;
     let Some(signed_in) = signed_in else { return Ok(Vec::new()) };
-    site.core.metrics.proof(Entry::Page, Proven::Accepted);
+    site.core.metrics.credentials(Entry::Page, Authenticated::Accepted);
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 

@@ -16,7 +16,7 @@ use super::{forms, path};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
-use crate::metrics::{Entry, Proven};
+use crate::metrics::{Authenticated, Entry};
 use crate::peer_user;
 
 const REFUSED: AnswerDoc = AnswerDoc::status(
@@ -93,7 +93,7 @@ fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
     let words = visit.words;
     let text = match access.redeem_sign_in_link(token.expose(), visit.call.peer.ip(), visit.moment()) {
         Ok(signed_in) => {
-            metrics.proof(Entry::Page, Proven::Accepted);
+            metrics.credentials(Entry::Page, Authenticated::Accepted);
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             return go_on(visit, &signed_in.next, session);
         }
@@ -107,7 +107,7 @@ fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
         Err(LinkRefused::Expired) => words.link_late,
         Err(LinkRefused::OfAnotherServer) => words.link_restarted,
     };
-    metrics.proof(Entry::Page, Proven::Refused);
+    metrics.credentials(Entry::Page, Authenticated::Refused);
     Ok(refused(visit, text))
 }
 

@@ -16,7 +16,7 @@ use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;
 use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
 use crate::kit::envelope::seconds_up;
-use crate::metrics::{Entry, Proven};
+use crate::metrics::{Authenticated, Entry};
 
 pub(super) const SIGN_IN_PAGE: Doc = page("signInPage", "Sign in, or see who is signed in")
     .parameters(&[Parameter::query("next", ParameterKind::Text, "a page of this server to go on to")])
@@ -92,14 +92,14 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let words = visit.words;
     let refused = match visit.site.core.access.sign_in(&login, visit.moment()) {
         Ok(signed_in) => {
-            visit.site.core.metrics.proof(Entry::Page, Proven::Accepted);
+            visit.site.core.metrics.credentials(Entry::Page, Authenticated::Accepted);
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             let device = Kind::Device.set(&signed_in.device, visit.secure);
             return redirect(&visit.frame.at(next), session.into_iter().chain(device).collect());
         }
         Err(refused) => refused,
     };
-    visit.site.core.metrics.proof(Entry::Page, Proven::Refused);
+    visit.site.core.metrics.credentials(Entry::Page, Authenticated::Refused);
     let (status, text, retry_after) = match refused {
         LoginRefused::Wrong => (StatusCode::FORBIDDEN, words.login_wrong.to_owned(), None),
         LoginRefused::Wait(wait) => {

@@ -46,9 +46,9 @@ pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
 pub use shared::{
-    Arrival, Beat, GuardKey, GuardRow, GuardTable, IssuedPassword, NewPassword, NewSlot, NodeId, NodeRow,
-    PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits, SignatureOutcome,
-    SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
+    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
 };
 pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};

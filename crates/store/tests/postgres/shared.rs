@@ -25,7 +25,7 @@ impl Node {
         let accounts = Accounts::open(home, NOW).unwrap();
         let node = Node { accounts };
         node.shared().join(NodeId([number; 16]));
-        node.shared().beat(&format!("node {number}"), "first").unwrap();
+        node.shared().heartbeat(&format!("node {number}"), "first").unwrap();
         node
     }
 
@@ -192,11 +192,11 @@ fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
          create trigger waits before insert or update or delete on seat for each row execute function waits(); \
          create trigger waits before insert or update on node for each row execute function waits()",
     );
-    node.shared().beat("node 1", "second").unwrap();
+    node.shared().heartbeat("node 1", "second").unwrap();
     node.shared().bring_back(&[TimedRequests { account: ann, requests: 60, times_us: vec![5] }]).unwrap();
     node.shared().renew_slots(&[(1 << 62, slot(ann, 9)), (1 << 61, slot(ann, 8))]).unwrap();
     node.shared().leave(1 << 61);
-    node.shared().beat("node 1", "second").unwrap();
+    node.shared().heartbeat("node 1", "second").unwrap();
     assert_eq!(node.shared().rate_times(ann).unwrap().times_us, [5]);
     assert_eq!(node.shared().online(ann).unwrap(), 1);
 }
@@ -299,12 +299,12 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     let (id, online) = with_slot(&again);
     assert_eq!(online, 2);
     assert_eq!(again, SlotOutcome::HeldSlot { id, online, superseded: Vec::new() }, "it was not here");
-    let beat = nodes[0].shared().beat("node 1", "first").unwrap();
-    assert_eq!((beat.nodes, beat.ended), (2, vec![(first, SlotEnding::Superseded)]));
-    let again = nodes[0].shared().beat("node 1", "first").unwrap();
+    let heartbeat = nodes[0].shared().heartbeat("node 1", "first").unwrap();
+    assert_eq!((heartbeat.nodes, heartbeat.ended), (2, vec![(first, SlotEnding::Superseded)]));
+    let again = nodes[0].shared().heartbeat("node 1", "first").unwrap();
     assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the seat");
     nodes[0].shared().leave(first);
-    assert!(nodes[0].shared().beat("node 1", "first").unwrap().ended.is_empty());
+    assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().ended.is_empty());
     // And once more, at the node where it is.
     let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
@@ -318,8 +318,8 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
     assert!(!nodes[0].shared().end_slot(ended, SlotEnding::ByOwner).unwrap(), "it has ended");
     assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
-    let beat = nodes[1].shared().beat("node 2", "first").unwrap();
-    assert_eq!(beat.ended, [(ended, SlotEnding::ByOperator)]);
+    let heartbeat = nodes[1].shared().heartbeat("node 2", "first").unwrap();
+    assert_eq!(heartbeat.ended, [(ended, SlotEnding::ByOperator)]);
 }
 
 #[test]
@@ -356,15 +356,15 @@ fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
     // A node that was not seen for fifteen seconds.
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
-    assert_eq!(nodes[1].shared().beat("node 2", "first").unwrap().nodes, 1);
+    assert_eq!(nodes[1].shared().heartbeat("node 2", "first").unwrap().nodes, 1);
     // It was only cut off: its connections count again.
-    assert!(!nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
+    assert!(!nodes[0].shared().heartbeat("node 1", "first").unwrap().has_joined);
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     // Gone for ten minutes, its row is swept with its connections, and it joins anew with those it has.
     home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
-    assert!(nodes[0].shared().beat("node 1", "first").unwrap().has_joined);
+    assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().has_joined);
     nodes[0].shared().renew_slots(&[(1 << 62, slot(ann, 9))]).unwrap();
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     nodes[1].shared().leave_nodes().unwrap();
@@ -381,7 +381,7 @@ fn a_connection_that_does_not_answer_gives_way_to_one_at_another_node() {
     nodes[0].shared().set_silent(&[(silent, true)]).unwrap();
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 2), 2)).1, 2, "there is room: it stays");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 2)).1, 2);
-    let ended = nodes[0].shared().beat("node 1", "first").unwrap().ended;
+    let ended = nodes[0].shared().heartbeat("node 1", "first").unwrap().ended;
     assert_eq!(ended, [(silent, SlotEnding::Silent)]);
 }
 
@@ -516,10 +516,10 @@ fn which_gateway_a_client_uses_is_known_at_every_node_for_a_day() {
 fn a_node_that_has_not_brought_back_what_it_admitted_is_waited_for() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
-    assert_eq!(nodes[0].shared().beat("node 1", "first").unwrap().unsettled, 0);
-    assert_eq!(nodes[0].shared().beat("node 1", "second").unwrap().unsettled, 1);
-    assert_eq!(nodes[1].shared().beat("node 2", "second").unwrap().unsettled, 0);
-    assert_eq!(nodes[0].shared().beat("node 1", "second").unwrap().unsettled, 0);
+    assert_eq!(nodes[0].shared().heartbeat("node 1", "first").unwrap().unsettled, 0);
+    assert_eq!(nodes[0].shared().heartbeat("node 1", "second").unwrap().unsettled, 1);
+    assert_eq!(nodes[1].shared().heartbeat("node 2", "second").unwrap().unsettled, 0);
+    assert_eq!(nodes[0].shared().heartbeat("node 1", "second").unwrap().unsettled, 0);
 }
 
 #[test]

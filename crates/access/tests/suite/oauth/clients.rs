@@ -1,4 +1,4 @@
-use access::{ClientProof, Grant, NewClient, OAuthError, grant_type};
+use access::{Grant, NewClient, OAuthError, PresentedClient, grant_type};
 
 use super::*;
 
@@ -51,12 +51,18 @@ fn a_client_uses_the_grants_it_has_registered_for_and_no_other() {
         [grant_type::CODE, grant_type::REFRESH],
         "tokens can always be refreshed"
     );
-    assert_eq!(error(house.access().start_device(&proof(&codes), "", HERE, MOMENT)), "unauthorized_client");
+    assert_eq!(
+        error(house.access().start_device(&credentials(&codes), "", HERE, MOMENT)),
+        "unauthorized_client"
+    );
     let device = Grant::Device { device_code: "x", poller: None };
-    assert_eq!(error(house.access().redeem(&proof(&codes), &device, None, MOMENT)), "unauthorized_client");
+    assert_eq!(
+        error(house.access().redeem(&credentials(&codes), &device, None, MOMENT)),
+        "unauthorized_client"
+    );
     let bare = register(house.access(), &NewClient::default());
     assert_eq!(
-        error(house.access().redeem(&proof(&bare), &with_code("x"), None, MOMENT)),
+        error(house.access().redeem(&credentials(&bare), &with_code("x"), None, MOMENT)),
         "unauthorized_client"
     );
 }
@@ -67,14 +73,14 @@ fn a_client_with_a_secret_needs_it_and_one_without_must_not_have_one() {
     for method in ["client_secret_post", "client_secret_basic"] {
         let client = register(house.access(), &NewClient { auth_method: Some(method.to_owned()), ..usual() });
         let id = &client.client.id;
-        let ask = |secret| house.access().start_device(&ClientProof { id, secret }, "", HERE, MOMENT);
+        let ask = |secret| house.access().start_device(&PresentedClient { id, secret }, "", HERE, MOMENT);
         ask(client.secret.as_ref().map(|secret| secret.expose())).unwrap();
         let token = client.registration_token.expose();
         for wrong in [None, Some(""), Some("cs_wrong"), Some(token), Some(&*"x".repeat(1_000))] {
             assert_eq!(error(ask(wrong)), "invalid_client", "{wrong:?}");
         }
     }
-    let ask = |id, secret| house.access().start_device(&ClientProof { id, secret }, "", HERE, MOMENT);
+    let ask = |id, secret| house.access().start_device(&PresentedClient { id, secret }, "", HERE, MOMENT);
     let id = house.client.client.id.as_str();
     ask(id, Some("")).unwrap();
     assert_eq!(error(ask(id, Some("cs_any"))), "invalid_client");
@@ -119,7 +125,7 @@ fn removing_a_client_ends_everything_it_was_given() {
 impl House {
     fn start_of_other(&self) -> access::DeviceStart {
         let other = register(self.access(), &usual());
-        self.access().start_device(&proof(&other), "", HERE, MOMENT).unwrap()
+        self.access().start_device(&credentials(&other), "", HERE, MOMENT).unwrap()
     }
 }
 
@@ -146,7 +152,7 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
     // One that is used and one for which a device waits stay; the rest is put there directly, which is quicker.
     house.tokens(house.ap);
     let waiting = register(house.access(), &usual());
-    let device = house.access().start_device(&proof(&waiting), "", HERE, MOMENT).unwrap();
+    let device = house.access().start_device(&credentials(&waiting), "", HERE, MOMENT).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     let fill = format!(
@@ -165,7 +171,7 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
     let new = house.access().register_client(&usual(), HERE, later(60)).unwrap();
     assert_eq!(count(), 10_000 - 100 + 1, "a hundred at a time");
     assert!(house.access().pending_device(device.user_code.expose(), later(60).now).unwrap().is_some());
-    house.access().start_device(&proof(&new), "", HERE, later(60)).unwrap();
+    house.access().start_device(&credentials(&new), "", HERE, later(60)).unwrap();
     let kept = house.access().registration(&house.client.client.id, house.client.registration_token.expose());
     assert!(kept.unwrap().is_some());
 }
@@ -174,7 +180,7 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
 fn a_client_that_was_approved_keeps_its_place_for_a_day_after_its_last_token() {
     let house = house();
     let tokens = house.tokens(house.ap);
-    house.access().revoke_token(&house.proof(), tokens.access_token.expose(), NOW).unwrap();
+    house.access().revoke_token(&house.credentials(), tokens.access_token.expose(), NOW).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     // All others are in use; whether the tokens are good does not matter.

@@ -78,20 +78,20 @@ fn a_code_is_good_for_its_client_its_address_and_its_region_alone() {
     let house = house();
     let other = register(house.access(), &usual());
     let code = house.code(house.us, "");
-    let redeem = |client: &ClientProof<'_>, redirect_uri: Option<&str>, serves| {
+    let redeem = |client: &PresentedClient<'_>, redirect_uri: Option<&str>, serves| {
         let grant = Grant::Code { code: &code, redirect_uri, verifier: None };
         house.access().redeem(client, &grant, serves, MOMENT)
     };
-    assert_eq!(error(redeem(&proof(&other), Some(BACK), None)), "invalid_grant");
+    assert_eq!(error(redeem(&credentials(&other), Some(BACK), None)), "invalid_grant");
     for address in [None, Some(""), Some("http://localhost:60356/callback"), Some("https://example.com/")] {
-        assert_eq!(error(redeem(&house.proof(), address, None)), "invalid_grant", "{address:?}");
+        assert_eq!(error(redeem(&house.credentials(), address, None)), "invalid_grant", "{address:?}");
     }
-    assert_eq!(error(redeem(&house.proof(), Some(BACK), Some(Region::Ap))), "invalid_grant");
+    assert_eq!(error(redeem(&house.credentials(), Some(BACK), Some(Region::Ap))), "invalid_grant");
     for unknown in ["", "unknown", &code.to_lowercase(), &"x".repeat(10_000)] {
         assert_eq!(error(house.redeem(unknown, MOMENT)), "invalid_grant");
     }
     // None of that has used it up.
-    redeem(&house.proof(), Some(BACK), Some(Region::Us)).unwrap();
+    redeem(&house.credentials(), Some(BACK), Some(Region::Us)).unwrap();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_proof_key_is_honoured_when_there_is_one_and_never_asked_for() {
     let challenged = format!("&code_challenge={CHALLENGE}&code_challenge_method=S256");
     let plain = format!("&code_challenge={VERIFIER}");
     let redeem = |code: &str, verifier: Option<&str>| {
-        house.access().redeem(&house.proof(), &with_verifier(code, verifier), None, MOMENT)
+        house.access().redeem(&house.credentials(), &with_verifier(code, verifier), None, MOMENT)
     };
     for more in [&challenged, &plain] {
         let code = house.code(house.ap, more);
@@ -124,7 +124,7 @@ fn a_client_with_one_address_need_not_name_it() {
         let code = parameter(&url, "code").unwrap();
         let redeem = |redirect_uri| {
             let grant = Grant::Code { code: &code, redirect_uri, verifier: None };
-            house.access().redeem(&house.proof(), &grant, None, MOMENT)
+            house.access().redeem(&house.credentials(), &grant, None, MOMENT)
         };
         assert_eq!(error(redeem(Some("https://example.com/"))), "invalid_grant");
         redeem(named).unwrap();
@@ -146,7 +146,7 @@ fn a_program_may_listen_at_any_port_of_its_own_machine() {
     assert!(url.starts_with(named));
     assert_eq!(error(house.redeem(&code, MOMENT)), "invalid_grant", "the port that was named counts");
     let grant = Grant::Code { code: &code, redirect_uri: Some(named), verifier: None };
-    house.access().redeem(&house.proof(), &grant, None, MOMENT).unwrap();
+    house.access().redeem(&house.credentials(), &grant, None, MOMENT).unwrap();
 }
 
 #[test]

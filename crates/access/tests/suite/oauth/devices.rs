@@ -141,10 +141,10 @@ fn a_device_code_is_its_clients_alone() {
     let device = house.start();
     house.approve(&device, house.ap);
     let grant = Grant::Device { device_code: device.device_code.expose(), poller: None };
-    assert_eq!(error(house.access().redeem(&proof(&other), &grant, None, MOMENT)), "invalid_grant");
+    assert_eq!(error(house.access().redeem(&credentials(&other), &grant, None, MOMENT)), "invalid_grant");
     for wrong in ["", "dc_unknown", device.user_code.expose(), &"x".repeat(10_000)] {
         let grant = Grant::Device { device_code: wrong, poller: None };
-        assert_eq!(error(house.access().redeem(&house.proof(), &grant, None, MOMENT)), "invalid_grant");
+        assert_eq!(error(house.access().redeem(&house.credentials(), &grant, None, MOMENT)), "invalid_grant");
     }
     house.poll(&device, None, MOMENT).unwrap();
 }
@@ -173,7 +173,7 @@ fn an_account_that_is_revoked_between_approval_and_poll_gives_nothing() {
 #[test]
 fn scopes_that_there_are_not_are_refused() {
     let house = house();
-    let start = |scope: &str| house.access().start_device(&house.proof(), scope, HERE, MOMENT);
+    let start = |scope: &str| house.access().start_device(&house.credentials(), scope, HERE, MOMENT);
     for scope in ["", "openapi", "3", "openapi 3", " "] {
         start(scope).unwrap();
     }
@@ -187,7 +187,7 @@ fn a_client_has_a_hundred_devices_and_an_address_sixty_beginnings() {
     let house = house();
     let start = |last: u8, seconds| {
         let from = IpAddr::from([192, 0, 2, last]);
-        house.access().start_device(&house.proof(), "", from, later(seconds))
+        house.access().start_device(&house.credentials(), "", from, later(seconds))
     };
     for _ in 0..60 {
         start(1, 0).unwrap();
@@ -206,7 +206,7 @@ fn devices_that_were_decided_leave_room_for_others() {
     let house = house();
     let start = |number: u8| {
         let from = IpAddr::from([192, 0, 2, number / 50]);
-        house.access().start_device(&house.proof(), "", from, MOMENT)
+        house.access().start_device(&house.credentials(), "", from, MOMENT)
     };
     for number in 0..100 {
         let device = start(number).unwrap();
@@ -225,7 +225,7 @@ fn the_device_that_has_waited_longest_gives_way_once_it_has_waited_a_minute() {
     let house = house();
     let start = |last: u8, seconds| {
         let from = IpAddr::from([192, 0, 2, last]);
-        house.access().start_device(&house.proof(), "", from, later(seconds))
+        house.access().start_device(&house.credentials(), "", from, later(seconds))
     };
     let oldest = start(1, 0).unwrap();
     let second = start(1, 1).unwrap();
@@ -242,5 +242,5 @@ fn the_device_that_has_waited_longest_gives_way_once_it_has_waited_a_minute() {
     assert_eq!(error(start(9, 61)), "temporarily_unavailable");
     // Those of another client are no concern of it.
     let other = register(house.access(), &usual());
-    house.access().start_device(&proof(&other), "", HERE, later(61)).unwrap();
+    house.access().start_device(&credentials(&other), "", HERE, later(61)).unwrap();
 }

@@ -17,7 +17,7 @@ fn a_connection_ends_with_the_tokens_it_signed_on_with() {
     let (mine, its) = (enter(&tokens), enter(&other));
     let may = |caller| house.access().admit(Demand::Open { caller: &caller }, PRESENT.market).map(drop);
     may(mine.caller).unwrap();
-    house.fresh.other().revoke_token(&house.proof(), tokens.refresh_token.expose(), NOW).unwrap();
+    house.fresh.other().revoke_token(&house.credentials(), tokens.refresh_token.expose(), NOW).unwrap();
     assert!(matches!(may(mine.caller), Err(Refusal::Revoked)));
     may(its.caller).unwrap();
     // The session that it took away is worth nothing either, and that of the other is.
@@ -101,7 +101,7 @@ fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_makes_room() {
     assert_eq!((sign_ins[0].since, sign_ins[0].refreshed_at), (NOW, later(seconds).now));
     assert_eq!(sign_ins[0].client.id, house.client.client.id);
     assert_eq!(sign_ins[1].since, later(1).now);
-    let device = house.access().start_device(&house.proof(), "", HERE, later(seconds)).unwrap();
+    let device = house.access().start_device(&house.credentials(), "", HERE, later(seconds)).unwrap();
     let (code, now) = (device.user_code.expose(), later(seconds).now);
     assert!(house.access().decide_device_by(code, house.ap, true, &Actor::Operator, now).unwrap());
     house.poll(&device, None, later(seconds)).unwrap();
@@ -134,11 +134,11 @@ fn register_from(house: &House, number: i64) -> Registered {
 /// One more program that acts for the account, so many seconds later. The operator decides: an owner could not so often.
 fn sign_in_from(house: &House, number: i64) -> Tokens {
     let (client, moment) = (register_from(house, number), later(number));
-    let device = house.access().start_device(&proof(&client), "", from(number), moment).unwrap();
+    let device = house.access().start_device(&credentials(&client), "", from(number), moment).unwrap();
     let code = device.user_code.expose();
     assert!(house.access().decide_device_by(code, house.ap, true, &Actor::Operator, moment.now).unwrap());
     let grant = access::Grant::Device { device_code: device.device_code.expose(), poller: None };
-    house.access().redeem(&proof(&client), &grant, None, moment).unwrap()
+    house.access().redeem(&credentials(&client), &grant, None, moment).unwrap()
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn what_has_expired_is_removed_as_new_rows_come() {
     };
     assert_eq!((count("device_grant"), count("authorization_code")), (1, 1));
     let much_later = later(70 * 86_400);
-    let device = house.access().start_device(&house.proof(), "", HERE, much_later).unwrap();
+    let device = house.access().start_device(&house.credentials(), "", HERE, much_later).unwrap();
     house.access().decide_device(device.user_code.expose(), house.ap, true, much_later.now).unwrap();
     house.poll(&device, None, much_later).unwrap();
     let query = format!("response_type=code&client_id={}", house.client.client.id);
@@ -214,7 +214,7 @@ fn no_secret_of_oauth_is_printed_or_kept_in_clear() {
     let printed = format!(
         "{:?} {confidential:?} {:?} {device:?} {request:?} {tokens:?} {grant:?} {audit:?} {caller:?} {:?}",
         house.access(),
-        proof(&confidential),
+        credentials(&confidential),
         house.redeem("wrong", MOMENT),
     );
     let secrets = [

@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use access::{
-    Access, AccountId, Actor, AuditFilter, ClientProof, DeviceStart, Grant, Moment, NewAccount, NewClient,
-    OAuthError, Region, Registered, Terms, Tokens,
+    Access, AccountId, Actor, AuditFilter, DeviceStart, Grant, Moment, NewAccount, NewClient, OAuthError,
+    PresentedClient, Region, Registered, Terms, Tokens,
 };
 use market::Timestamp;
 
@@ -64,12 +64,12 @@ impl House {
         &self.fresh.access
     }
 
-    fn proof(&self) -> ClientProof<'_> {
-        proof(&self.client)
+    fn credentials(&self) -> PresentedClient<'_> {
+        credentials(&self.client)
     }
 
     fn start(&self) -> DeviceStart {
-        self.access().start_device(&self.proof(), "", HERE, MOMENT).unwrap()
+        self.access().start_device(&self.credentials(), "", HERE, MOMENT).unwrap()
     }
 
     fn approve(&self, device: &DeviceStart, account: AccountId) {
@@ -93,7 +93,7 @@ impl House {
         moment: Moment,
     ) -> Result<Tokens, OAuthError> {
         let grant = Grant::Device { device_code: device.device_code.expose(), poller };
-        self.access().redeem(&self.proof(), &grant, serves, moment)
+        self.access().redeem(&self.credentials(), &grant, serves, moment)
     }
 
     /// A code for the usual question of an SDK, with more parameters.
@@ -108,7 +108,7 @@ impl House {
     }
 
     fn redeem(&self, code: &str, moment: Moment) -> Result<Tokens, OAuthError> {
-        self.access().redeem(&self.proof(), &with_code(code), None, moment)
+        self.access().redeem(&self.credentials(), &with_code(code), None, moment)
     }
 
     /// Tokens of an account, by the shortest way.
@@ -119,7 +119,12 @@ impl House {
     }
 
     fn refresh(&self, token: &str, moment: Moment) -> Result<Tokens, OAuthError> {
-        self.access().redeem(&self.proof(), &Grant::Refresh { refresh_token: token, scope: "" }, None, moment)
+        self.access().redeem(
+            &self.credentials(),
+            &Grant::Refresh { refresh_token: token, scope: "" },
+            None,
+            moment,
+        )
     }
 
     /// How often something is in the audit.
@@ -129,8 +134,8 @@ impl House {
     }
 }
 
-fn proof(client: &Registered) -> ClientProof<'_> {
-    ClientProof { id: &client.client.id, secret: client.secret.as_ref().map(|secret| secret.expose()) }
+fn credentials(client: &Registered) -> PresentedClient<'_> {
+    PresentedClient { id: &client.client.id, secret: client.secret.as_ref().map(|secret| secret.expose()) }
 }
 
 fn with_code(code: &str) -> Grant<'_> {

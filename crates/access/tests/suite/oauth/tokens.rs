@@ -1,4 +1,4 @@
-use access::{ACCESS_TOKEN_LIFE_S, ClientProof, Denial, Grant, REFRESH_TOKEN_LIFE_S};
+use access::{ACCESS_TOKEN_LIFE_S, Denial, Grant, PresentedClient, REFRESH_TOKEN_LIFE_S};
 
 use super::*;
 use crate::fixture::{bearer, claims, identify, sign};
@@ -157,17 +157,17 @@ fn a_refresh_token_is_good_for_its_client_and_its_region_alone() {
     let house = house();
     let other = register(house.access(), &usual());
     let tokens = house.tokens(house.us);
-    let refresh = |client: &ClientProof<'_>, refresh_token: &str, scope: &str, serves| {
+    let refresh = |client: &PresentedClient<'_>, refresh_token: &str, scope: &str, serves| {
         house.access().redeem(client, &Grant::Refresh { refresh_token, scope }, serves, MOMENT)
     };
     let token = tokens.refresh_token.expose();
-    assert_eq!(error(refresh(&proof(&other), token, "", None)), "invalid_grant");
-    assert_eq!(error(refresh(&house.proof(), token, "", Some(Region::Ap))), "invalid_grant");
-    assert_eq!(error(refresh(&house.proof(), token, "more", None)), "invalid_scope");
+    assert_eq!(error(refresh(&credentials(&other), token, "", None)), "invalid_grant");
+    assert_eq!(error(refresh(&house.credentials(), token, "", Some(Region::Ap))), "invalid_grant");
+    assert_eq!(error(refresh(&house.credentials(), token, "more", None)), "invalid_scope");
     for wrong in ["", "us_rt_unknown", tokens.access_token.expose(), &"x".repeat(10_000)] {
-        assert_eq!(error(refresh(&house.proof(), wrong, "", None)), "invalid_grant");
+        assert_eq!(error(refresh(&house.credentials(), wrong, "", None)), "invalid_grant");
     }
-    refresh(&house.proof(), token, "openapi", Some(Region::Us)).unwrap();
+    refresh(&house.credentials(), token, "openapi", Some(Region::Us)).unwrap();
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn revoking_either_token_ends_both_in_every_process() {
         let tokens = house.tokens(house.ap);
         let second = house.refresh(tokens.refresh_token.expose(), MOMENT).unwrap();
         bearer(house.access(), second.access_token.expose()).unwrap();
-        house.fresh.other().revoke_token(&house.proof(), pick(&second).expose(), NOW).unwrap();
+        house.fresh.other().revoke_token(&house.credentials(), pick(&second).expose(), NOW).unwrap();
         for token in [&tokens.access_token, &second.access_token] {
             assert!(matches!(bearer(house.access(), token.expose()), Err(Denial::TokenInvalid(_))));
         }
         assert_eq!(error(house.refresh(second.refresh_token.expose(), MOMENT)), "invalid_grant");
         // Once more is no error.
-        house.access().revoke_token(&house.proof(), pick(&second).expose(), NOW).unwrap();
+        house.access().revoke_token(&house.credentials(), pick(&second).expose(), NOW).unwrap();
     }
     assert_eq!(house.audited("tokens.revoked"), 2);
 }
@@ -205,11 +205,11 @@ fn a_client_revokes_its_own_tokens_alone_and_unknown_ones_need_no_end() {
     let other = register(house.access(), &usual());
     let tokens = house.tokens(house.ap);
     let token = tokens.access_token.expose();
-    assert_eq!(error(house.access().revoke_token(&proof(&other), token, NOW)), "unauthorized_client");
-    let nobody = ClientProof { id: "nobody", secret: None };
+    assert_eq!(error(house.access().revoke_token(&credentials(&other), token, NOW)), "unauthorized_client");
+    let nobody = PresentedClient { id: "nobody", secret: None };
     assert_eq!(error(house.access().revoke_token(&nobody, token, NOW)), "invalid_client");
     for unknown in ["", "ap_unknown", &"x".repeat(10_000)] {
-        house.access().revoke_token(&house.proof(), unknown, NOW).unwrap();
+        house.access().revoke_token(&house.credentials(), unknown, NOW).unwrap();
     }
     bearer(house.access(), token).unwrap();
 }

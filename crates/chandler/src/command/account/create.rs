@@ -15,10 +15,10 @@ use super::show;
 use super::words::{named, say, theirs};
 use crate::clock::Clock;
 use crate::command::trade::Books;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::sdk::{self, Credentials, Url};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -115,12 +115,12 @@ impl Arguments {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
         // Before the account is there: what keeps journals from being opened keeps nobody from trying again.
-        let mut books = opening.is_some().then(|| Books::open(surroundings)).transpose()?;
+        let mut books = opening.is_some().then(|| Books::open(context)).transpose()?;
         let (account, credentials) = create(access, &self.new_account()?)?;
         // The new level is recorded now and not with the next request.
         access.settle(account.id, &Actor::Operator, present)?;
@@ -179,7 +179,7 @@ impl Set {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let (change, changes) = (self.change()?, self.paper.changes()?);
@@ -190,7 +190,7 @@ impl Set {
             ));
         }
         let account = named(access, &self.name)?;
-        let mut books = (!changes.is_empty()).then(|| Books::open(surroundings)).transpose()?;
+        let mut books = (!changes.is_empty()).then(|| Books::open(context)).transpose()?;
         // What may be refused comes first.
         for paper_account::AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {

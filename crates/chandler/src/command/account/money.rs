@@ -8,9 +8,9 @@ use trading::{Command, Quantity, parse_price};
 use super::paper_account::{money, parse_currency};
 use super::words::{named, say};
 use crate::command::trade::Books;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::Format;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Deposit {
@@ -98,14 +98,14 @@ pub(super) struct Position {
 
 /// Carries out an operator's entry and says so.
 fn enter(
-    surroundings: &Surroundings,
+    context: &CommandContext,
     account: &Account,
     (event, reason): (&'static str, &str),
     command: &Command,
     mut document: Value,
     format: Format,
 ) -> Result<(), Failure> {
-    let mut books = Books::open(surroundings)?;
+    let mut books = Books::open(context)?;
     let words = paper::in_words(command);
     let audited = if reason.is_empty() { words.clone() } else { format!("{words}: {reason}") };
     let done = books.operate(account, event, audited, std::slice::from_ref(command))?;
@@ -122,12 +122,12 @@ fn enter(
 }
 
 impl Deposit {
-    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, access: &Access, context: &CommandContext) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Deposit { currency, amount };
-        enter(surroundings, &account, ("paper.deposited", &self.reason), &command, document, self.format)
+        enter(context, &account, ("paper.deposited", &self.reason), &command, document, self.format)
     }
 }
 
@@ -136,7 +136,7 @@ impl Withdraw {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
@@ -144,7 +144,7 @@ impl Withdraw {
         let (amount, currency) = (money(&self.what)?, parse_currency(currency)?);
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Withdraw { currency, amount };
-        enter(surroundings, &account, ("paper.withdrawn", &self.reason), &command, document, self.format)
+        enter(context, &account, ("paper.withdrawn", &self.reason), &command, document, self.format)
     }
 
     fn package(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
@@ -162,30 +162,30 @@ impl Withdraw {
 }
 
 impl Exchange {
-    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, access: &Access, context: &CommandContext) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let amount = money(&self.amount)?;
         let (from, to) = (parse_currency(&self.from)?, parse_currency(&self.to)?);
         let document = json!({"from": from, "amount": amount.text().to_string(), "to": to});
         let command = Command::Exchange { from, amount, to };
-        enter(surroundings, &account, ("paper.exchanged", &self.reason), &command, document, self.format)
+        enter(context, &account, ("paper.exchanged", &self.reason), &command, document, self.format)
     }
 }
 
 impl Adjust {
-    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, access: &Access, context: &CommandContext) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Adjust { currency, amount, note: self.note.clone() };
-        enter(surroundings, &account, ("paper.adjusted", &self.note), &command, document, self.format)
+        enter(context, &account, ("paper.adjusted", &self.note), &command, document, self.format)
     }
 }
 
 impl Position {
-    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, access: &Access, context: &CommandContext) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
-        let symbol = surroundings.symbol(&self.symbol)?;
+        let symbol = context.symbol(&self.symbol)?;
         let wrong = |what: &str, text: &str, error: trading::DecimalError| {
             usage(format!("the {what} {text:?} {error}"))
         };
@@ -196,6 +196,6 @@ impl Position {
             "symbol": symbol.as_str(), "quantity": quantity, "cost": trading::plain_price(cost).to_string(),
         });
         let command = Command::EnterPosition { symbol, quantity, cost };
-        enter(surroundings, &account, ("paper.position", &self.reason), &command, document, self.format)
+        enter(context, &account, ("paper.position", &self.reason), &command, document, self.format)
     }
 }

@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::paper_account;
 use crate::command::trade::Books;
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::Surroundings;
 
 pub(super) fn list(
     access: &Access,
     format: Format,
     present: Present,
-    surroundings: &Surroundings,
+    context: &CommandContext,
 ) -> Result<(), Failure> {
     let accounts = access.list()?;
     if format == Format::Json {
@@ -32,7 +32,7 @@ pub(super) fn list(
     }
     if accounts.is_empty() {
         let mut out = output::stdout();
-        let create = surroundings.hint("account create NAME");
+        let create = context.hint("account create NAME");
         writeln!(out, "there are no accounts: `{create}` makes one")?;
         return Ok(out.flush()?);
     }
@@ -76,9 +76,9 @@ pub(super) fn show(
     access: &Access,
     account: &Account,
     format: Format,
-    (surroundings, present): (&Surroundings, Present),
+    (context, present): (&CommandContext, Present),
 ) -> Result<(), Failure> {
-    let paper = paper_account::document(&Books::open(surroundings)?, account)?;
+    let paper = paper_account::document(&Books::open(context)?, account)?;
     let keys = access.app_keys(account.id)?;
     let usage = usage(access, account, present)?;
     let charged = access.charged(account.id, present.market)?;

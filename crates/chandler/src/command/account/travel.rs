@@ -12,10 +12,10 @@ use serde_json::json;
 use super::create::{create, created_json};
 use super::words::{named, say, theirs};
 use crate::command::trade::{Books, told};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Rewind {
@@ -124,11 +124,11 @@ impl Rewind {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let (account, to) = (named(access, &self.name)?, instant(&self.instant)?);
-        let books = Books::open(surroundings)?;
+        let books = Books::open(context)?;
         check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
@@ -141,11 +141,11 @@ impl Reset {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
-        let books = Books::open(surroundings)?;
+        let books = Books::open(context)?;
         check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
@@ -168,12 +168,12 @@ impl Fork {
     pub(super) fn run(
         &self,
         access: &Access,
-        surroundings: &Surroundings,
+        context: &CommandContext,
         present: Present,
     ) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let (at, url) = (self.at.as_deref().map(instant).transpose()?, Url::parse(&self.url)?);
-        let books = Books::open(surroundings)?;
+        let books = Books::open(context)?;
         let from = books.paper.standing(account.id).map_err(told)?;
         check_fork(&account, &from, at)?;
         let known = access.account_called(&self.new)?;

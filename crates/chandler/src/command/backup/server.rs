@@ -11,10 +11,10 @@ use store::{Access, Accounts, Address, Depth, Place, Scratch, Store, StoreError}
 use super::Interruptible;
 use crate::clock::Clock;
 use crate::command::check;
+use crate::context::{CommandContext, shell_word, store_word};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::progress;
-use crate::surroundings::{Surroundings, shell_word, store_word};
 
 /// A command for something that this program leaves to PostgreSQL.
 struct Instead {
@@ -26,7 +26,7 @@ struct Instead {
 pub(crate) fn say_backup(
     address: &Address,
     to: &Path,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     format: Format,
 ) -> Result<(), Failure> {
     let day: String = Clock::Machine.now().to_string().chars().filter(char::is_ascii_digit).take(8).collect();
@@ -46,7 +46,7 @@ pub(crate) fn say_backup(
             what: "whether it is good: restored beside the database and read through, which changes nothing",
             command: format!(
                 "chandler --store {} backup --verify {dump}",
-                shell_word(&store_word(surroundings.place()?))
+                shell_word(&store_word(context.place()?))
             ),
         },
         Instead {
@@ -56,7 +56,7 @@ pub(crate) fn say_backup(
             ),
         },
     ];
-    if let Some(key) = surroundings.key_file() {
+    if let Some(key) = context.key_file() {
         all.push(Instead {
             what: "the key of app secrets, which is in none of them: keep it elsewhere",
             command: format!("install -m 600 {} PLACE", shell_word(&key.display().to_string())),
@@ -72,12 +72,12 @@ pub(crate) fn say_backup(
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     format: Format,
 ) -> Result<(), Failure> {
     let (with, url) = (with_password(address), shell_word(&address.for_tools()));
     let file = shell_word(&from.display().to_string());
-    let store = shell_word(&store_word(surroundings.place()?));
+    let store = shell_word(&store_word(context.place()?));
     let all = [
         Instead {
             what: "with every server stopped, what is there is replaced by a file of pg_dump, all of it or nothing",
@@ -118,7 +118,7 @@ pub(crate) fn verify(
     address: &Address,
     backup: &Path,
     into: Option<&str>,
-    surroundings: &Surroundings,
+    context: &CommandContext,
     flags: progress::Flags,
     format: Format,
 ) -> Result<(), Failure> {
@@ -145,7 +145,7 @@ pub(crate) fn verify(
     }
     restored?;
     let place = Place::from(&target);
-    let looked = look(&place, surroundings, flags);
+    let looked = look(&place, context, flags);
     drop(scratch);
     let (report, accounts, findings) = looked?;
     let problems: Vec<String> =
@@ -187,9 +187,9 @@ pub(crate) fn verify(
 
 type Looked = (history::CheckReport, u64, Vec<String>);
 
-fn look(place: &Place, surroundings: &Surroundings, flags: progress::Flags) -> Result<Looked, Failure> {
+fn look(place: &Place, context: &CommandContext, flags: progress::Flags) -> Result<Looked, Failure> {
     let store = Store::open(place, Access::Read)?;
-    let report = check::watched(&store, surroundings.history.venues(), flags)?;
+    let report = check::watched(&store, context.history.venues(), flags)?;
     if !Accounts::is_there(place)? {
         return Ok((report, 0, Vec::new()));
     }
@@ -200,7 +200,7 @@ fn look(place: &Place, surroundings: &Surroundings, flags: progress::Flags) -> R
 
 /// A database of the operator's, for who may not create one.
 fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
-    let place = crate::surroundings::place(text, "--into")?;
+    let place = crate::context::place(text, "--into")?;
     let Place::Server(target) = &place else {
         return Err(usage(
             "--into names a database on PostgreSQL: write --into postgres://USER@HOST/DATABASE",

@@ -10,24 +10,24 @@ use store::{Access, Accounts, Depth, Finding, Place, Store, StoreError};
 
 use super::check::{AS_SERVICE, Check};
 use crate::command::check;
+use crate::context::CommandContext;
 use crate::output;
 use crate::progress;
-use crate::surroundings::Surroundings;
 
 /// Series whose newest block is read: enough to notice a failing disk, and quick.
 const SAMPLE: usize = 64;
 /// Findings that are listed; `chandler check` lists all.
 const TOLD: usize = 3;
 
-pub(super) fn all(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Vec<Check> {
-    let mut checks = vec![store(surroundings, deep, progress)];
-    checks.extend(accounts(surroundings, deep));
+pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flags) -> Vec<Check> {
+    let mut checks = vec![store(context, deep, progress)];
+    checks.extend(accounts(context, deep));
     checks
 }
 
-fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Check {
+fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
-    let Ok(place) = surroundings.place() else {
+    let Ok(place) = context.place() else {
         let says = "no store is named, and there is no home directory to look for one in";
         return Check::warn(NAME, says, "name it with --store sqlite:DIR or CHANDLER_STORE");
     };
@@ -42,7 +42,7 @@ fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> 
         }
         Err(error) => return told(NAME, &error),
     };
-    let checked = if deep { every_block(&store, surroundings, progress) } else { sample(&store) };
+    let checked = if deep { every_block(&store, context, progress) } else { sample(&store) };
     match checked {
         Err(error) => told(NAME, &error),
         Ok((says, problems)) if problems.is_empty() => Check::ok(NAME, format!("{place}: {says}")),
@@ -105,8 +105,8 @@ fn damaged(name: &'static str, problems: &[String], advice: &str) -> Check {
 
 type Checked = Result<(String, Vec<String>), StoreError>;
 
-fn every_block(store: &Store, surroundings: &Surroundings, progress: progress::Flags) -> Checked {
-    let report = check::watched(store, surroundings.history.venues(), progress)?;
+fn every_block(store: &Store, context: &CommandContext, progress: progress::Flags) -> Checked {
+    let report = check::watched(store, context.history.venues(), progress)?;
     let problems = report.damage.into_iter().map(|damage| damage.problem).collect();
     Ok((format!("whole, {}", output::count(report.blocks, "block")), problems))
 }
@@ -135,9 +135,9 @@ fn sample(store: &Store) -> Checked {
 }
 
 /// Nothing if there are no accounts yet: a check must not create them.
-fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
+fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
-    let Ok(place) = surroundings.place() else { return Vec::new() };
+    let Ok(place) = context.place() else { return Vec::new() };
     let look = || -> Result<Option<(Vec<Finding>, bool)>, StoreError> {
         if !Accounts::is_there(place)? {
             return Ok(None);
@@ -164,13 +164,13 @@ fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
         ),
     };
     // The key is created with the first account.
-    if is_empty { vec![database] } else { vec![database, key(place, surroundings)] }
+    if is_empty { vec![database] } else { vec![database, key(place, context)] }
 }
 
 /// The key file: whether it is there, readable for its owner alone, and the one that secrets were sealed with.
-fn key(place: &Place, surroundings: &Surroundings) -> Check {
+fn key(place: &Place, context: &CommandContext) -> Check {
     let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
-    let access = access::Access::look_at(place, surroundings.key_file().as_deref());
+    let access = access::Access::look_at(place, context.key_file().as_deref());
     match access.and_then(|access| access.check_key()) {
         Ok(opened) => Check::ok(name, format!("its owner's alone, and opens every app secret ({opened})")),
         Err(error) => key_told(name, &error),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::check::{AS_SERVICE, Check};
+use crate::context::CommandContext;
 use crate::output;
-use crate::surroundings::Surroundings;
 
 /// With less free space an import fails, and soon the log.
 const FREE_MIN: u64 = 100_000_000;
@@ -12,8 +12,8 @@ const FREE_MIN: u64 = 100_000_000;
 const DESCRIPTORS_OWN: u64 = 64;
 
 /// The disk that the store is on, or would be.
-pub(super) fn disk(surroundings: &Surroundings) -> Option<Check> {
-    let store = surroundings.directory()?;
+pub(super) fn disk(context: &CommandContext) -> Option<Check> {
+    let store = context.directory()?;
     let there = store.ancestors().find(|path| path.is_dir())?;
     let size: u64 = std::fs::read_dir(store)
         .into_iter()

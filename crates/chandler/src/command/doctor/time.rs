@@ -8,14 +8,14 @@ use market::{CALENDAR_WARNING_DAYS, Market, Timestamp, Zone};
 
 use super::check::Check;
 use crate::clock::Clock;
-use crate::surroundings::Surroundings;
+use crate::context::CommandContext;
 
 /// Tolerance for files that were written by machines with another clock.
 const SLACK_S: i64 = 300;
 
 /// Compares the machine's clock with the times of files that were written before now.
-pub(super) fn clock(surroundings: &Surroundings) -> Check {
-    let store = surroundings.directory();
+pub(super) fn clock(context: &CommandContext) -> Check {
+    let store = context.directory();
     let program = std::env::current_exe().ok();
     let files = ["candles.db", "accounts.db"].map(|name| store.map(|store| store.join(name)));
     let files = files.iter().flatten().map(|path| path.as_path()).chain(program.as_deref());
@@ -44,14 +44,14 @@ fn written_at(path: &Path) -> Option<Timestamp> {
     i64::try_from(since.as_secs()).ok().map(Timestamp)
 }
 
-pub(super) fn calendars(surroundings: &Surroundings) -> Vec<Check> {
+pub(super) fn calendars(context: &CommandContext) -> Vec<Check> {
     const NAME: &str = "calendar";
     const ADVICE: &str =
         "`chandler calendar --write DIR`, add the days that were announced, then --calendars DIR";
     let each = Market::ALL.into_iter().map(|market| {
-        let venue = surroundings.history.venues().of(market);
+        let venue = context.history.venues().of(market);
         let through = venue.calendar().valid_through();
-        let left = venue.zone().date(surroundings.now()).until(through).map_or(0, |span| span.get_days());
+        let left = venue.zone().date(context.now()).until(through).map_or(0, |span| span.get_days());
         let says = format!("{market} is known through {through}, {left} days from now");
         match left {
             left if left < 0 => Check::fail(

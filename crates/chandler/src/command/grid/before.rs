@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::command::trade::Whose;
 use crate::command::trade::shown::{self, amount, rows, text};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Info {
@@ -31,9 +31,9 @@ pub(super) struct Agree {
 }
 
 impl Info {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let symbol = source.symbol(&self.symbol, surroundings)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let symbol = source.symbol(&self.symbol, context)?;
         let info = source.grid_symbol(&symbol)?;
         if self.format == Format::Json {
             return shown::json(&info);
@@ -73,8 +73,8 @@ fn lines(symbol: &str, info: &Value) -> Vec<(&'static str, String)> {
 }
 
 impl Agree {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        self.whose.source(surroundings)?.agree_to_strategy()?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        self.whose.source(context)?.agree_to_strategy()?;
         if self.format == Format::Json {
             return Ok(output::json(&json!({}))?);
         }

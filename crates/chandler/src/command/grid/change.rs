@@ -7,9 +7,9 @@ use serde_json::json;
 use trading::GridId;
 
 use crate::command::trade::{GridChange, Whose, grid_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
@@ -40,27 +40,27 @@ struct Which {
 }
 
 impl Cancel {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        self.which.run(GridChange::Cancel, "is cancelled", surroundings)
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        self.which.run(GridChange::Cancel, "is cancelled", context)
     }
 }
 
 impl Suspend {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        self.which.run(GridChange::Suspend, "pauses", surroundings)
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        self.which.run(GridChange::Suspend, "pauses", context)
     }
 }
 
 impl Restart {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        self.which.run(GridChange::Restart, "goes on", surroundings)
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        self.which.run(GridChange::Restart, "goes on", context)
     }
 }
 
 impl Which {
-    fn run(&self, change: GridChange, words: &str, surroundings: &Surroundings) -> Result<(), Failure> {
+    fn run(&self, change: GridChange, words: &str, context: &CommandContext) -> Result<(), Failure> {
         let id = grid_id(&self.id)?;
-        self.whose.source(surroundings)?.change_grid(id, change)?;
+        self.whose.source(context)?.change_grid(id, change)?;
         done(self.format, &format!("grid {id} {words}"), id)
     }
 }

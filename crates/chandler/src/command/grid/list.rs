@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned};
 use crate::command::trade::{GridsQuestion, Whose, grid_state};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -24,10 +24,10 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
         let question = GridsQuestion {
-            symbol: self.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?,
+            symbol: self.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?,
             statuses: self.status.iter().map(|text| grid_state(text)).collect::<Result<_, Failure>>()?,
         };
         let document = source.grids(&question)?;

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::list::step;
 use crate::command::trade::shown::{self, amount, grid_status, rows, side_of, text, zoned};
 use crate::command::trade::{Whose, grid_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
@@ -24,8 +24,8 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let grid = self.whose.source(surroundings)?.grid(grid_id(&self.id)?)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let grid = self.whose.source(context)?.grid(grid_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&grid);
         }

@@ -12,9 +12,9 @@ use super::preview;
 use super::rule::{RuleFlags, of_document};
 use crate::command::trade::shown::{self, text};
 use crate::command::trade::{Whose, grid_id};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Submit {
@@ -50,9 +50,9 @@ pub(super) struct Replace {
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Submit {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let symbol = source.symbol(&self.symbol, surroundings)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let symbol = source.symbol(&self.symbol, context)?;
         let wrong = |_| usage("--currency is none: write HKD or USD");
         let asked = SubmitGrid {
             settlement_currency: self
@@ -73,7 +73,7 @@ impl Submit {
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match source.symbol_hint(&asked.symbol, surroundings).as_str() {
+            match source.symbol_hint(&asked.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }
@@ -88,14 +88,14 @@ impl Submit {
 }
 
 impl Replace {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = grid_id(&self.id)?;
         if !self.rule.is_given() {
             return Err(usage("nothing to change: give --base, --upper, --quantity or another of its flags"));
         }
-        let mut source = self.whose.source(surroundings)?;
+        let mut source = self.whose.source(context)?;
         let grid = source.grid(id)?;
-        let symbol: Symbol = source.symbol(&text(&grid, "symbol"), surroundings)?;
+        let symbol: Symbol = source.symbol(&text(&grid, "symbol"), context)?;
         let rule = self.rule.over(of_document(&grid), symbol.market())?;
         source.replace_grid(id, &rule)?;
         done(self.format, &format!("grid {id} is replaced"), id)

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::command::trade::shown::{self, amount, rows, side_of, text, zoned};
 use crate::command::trade::{Whose, grid_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct History {
@@ -20,9 +20,9 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = self.id.as_deref().map(grid_id).transpose()?;
-        let document = self.whose.source(surroundings)?.grid_triggers(id)?;
+        let document = self.whose.source(context)?.grid_triggers(id)?;
         if self.format == Format::Json {
             return shown::json(&document);
         }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::command::trade::shown::{self, named_clock, rows, text};
 use crate::command::trade::{Whose, grid_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -23,8 +23,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let explanation = self.whose.source(surroundings)?.grid_explanation(grid_id(&self.id)?)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let explanation = self.whose.source(context)?.grid_explanation(grid_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&explanation);
         }

@@ -5,8 +5,8 @@ use history::import::{MarketTime, Outcome, Report};
 use market::{Candle, DECIMALS_MAX, Market, Period, Price, Symbol, Venues};
 use serde_json::{Value, json};
 
+use crate::context::CommandContext;
 use crate::output::{self, Column};
-use crate::surroundings::Surroundings;
 
 /// What was read of a table of candles or trades, as one line; nothing for other tables.
 pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
@@ -81,15 +81,15 @@ fn stamp(venues: &Venues, is_clock: bool, (at, market): MarketTime) -> String {
 }
 
 /// What to type next, for the first file that has something to show.
-pub(super) fn next_steps(reports: &[Report], surroundings: &Surroundings) -> Vec<String> {
+pub(super) fn next_steps(reports: &[Report], context: &CommandContext) -> Vec<String> {
     let imported = |report: &&Report| report.outcome == Outcome::Imported && !report.names.is_empty();
     let Some(report) = reports.iter().find(imported) else { return Vec::new() };
     let Some(symbol) = report.names.first() else { return Vec::new() };
     let Some(understood) = report.understood else {
-        return vec![surroundings.hint(&format!("coverage {symbol} --trades"))];
+        return vec![context.hint(&format!("coverage {symbol} --trades"))];
     };
-    let mut steps = vec![surroundings.hint(&format!("kline {symbol} --period {}", understood.period.period))];
-    steps.extend(report.import.map(|id| surroundings.hint(&format!("imports --undo {}", id.0))));
+    let mut steps = vec![context.hint(&format!("kline {symbol} --period {}", understood.period.period))];
+    steps.extend(report.import.map(|id| context.hint(&format!("imports --undo {}", id.0))));
     steps
 }
 

@@ -10,9 +10,9 @@ use super::flags;
 use super::ticket::{decimal, price};
 use crate::command::trade::shown::text;
 use crate::command::trade::{Whose, order_id};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Replace {
@@ -65,10 +65,10 @@ pub(super) struct Cancel {
 }
 
 impl Replace {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = order_id(&self.id)?;
         let mut changes = self.changes()?;
-        let mut source = self.whose.source(surroundings)?;
+        let mut source = self.whose.source(context)?;
         let order = source.order(id)?;
         if let Ok(order_type) = text(&order, "order_type").parse::<OrderType>() {
             let status = text(&order, "trigger_status").parse().unwrap_or(TriggerStatus::NotUsed);
@@ -123,9 +123,9 @@ impl Replace {
 }
 
 impl Cancel {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = order_id(&self.id)?;
-        self.whose.source(surroundings)?.cancel(id)?;
+        self.whose.source(context)?.cancel(id)?;
         done(self.format, &format!("order {id} is cancelled"), &id)
     }
 }

@@ -8,10 +8,10 @@ use trading::{OrderStatus, Side};
 
 use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::command::trade::{OrdersQuestion, Range, Whose, order_id};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::remote::field;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -52,15 +52,15 @@ pub(super) struct Show {
 }
 
 impl List {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
         let between = self.range.between()?;
         let mut wanted: Vec<OrderStatus> = Vec::new();
         for text in &self.status {
             wanted.extend(statuses(text)?);
         }
         let question = OrdersQuestion {
-            symbol: self.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?,
+            symbol: self.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?,
             statuses: wanted,
             side: self.side.map(|side| match side {
                 SideName::Buy => Side::Buy,
@@ -129,8 +129,8 @@ fn row(order: &Value) -> Vec<String> {
 }
 
 impl Show {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let order = self.whose.source(surroundings)?.order(order_id(&self.id)?)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let order = self.whose.source(context)?.order(order_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&order);
         }

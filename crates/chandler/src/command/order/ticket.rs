@@ -16,10 +16,10 @@ use super::preview;
 use crate::command::time;
 use crate::command::trade::shown::{self, text};
 use crate::command::trade::{Source, Whose};
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::field;
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -109,14 +109,13 @@ enum Lanes {
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Arguments {
-    pub(super) fn run(&self, side: Side, surroundings: &Surroundings) -> Result<(), Failure> {
-        let mut source = self.whose.source(surroundings)?;
-        let terms = self.terms(side, source.symbol(&self.symbol, surroundings)?)?;
+    pub(super) fn run(&self, side: Side, context: &CommandContext) -> Result<(), Failure> {
+        let mut source = self.whose.source(context)?;
+        let terms = self.terms(side, source.symbol(&self.symbol, context)?)?;
         if self.dry_run {
             let preview = source.preview(&terms)?;
             let is_unknown = text(field(&preview, "reason"), "text") == NOT_TRADABLE;
-            let hint =
-                if is_unknown { source.symbol_hint(&terms.symbol, surroundings) } else { String::new() };
+            let hint = if is_unknown { source.symbol_hint(&terms.symbol, context) } else { String::new() };
             return preview::print(&preview, &hint, self.format);
         }
         let answer = source.submit(&terms).map_err(|failure| {
@@ -124,7 +123,7 @@ impl Arguments {
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match source.symbol_hint(&terms.symbol, surroundings).as_str() {
+            match source.symbol_hint(&terms.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }

@@ -6,9 +6,9 @@ use clap::Args;
 
 use crate::command::trade::shown::{self, rows, text};
 use crate::command::trade::{Whose, order_id};
+use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -21,8 +21,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let explanation = self.whose.source(surroundings)?.explanation(order_id(&self.id)?)?;
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let explanation = self.whose.source(context)?.explanation(order_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&explanation);
         }

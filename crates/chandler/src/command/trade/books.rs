@@ -18,8 +18,8 @@ use super::words::in_flags;
 use crate::clock::{Clock, IsServed, NoticePath};
 use crate::command::account::named;
 use crate::command::serve::open_accounts;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
-use crate::surroundings::Surroundings;
 
 /// By the machine's clock, an account that was last at work longer ago than this may be one of a replayed past.
 const LONG_AGO_S: i64 = 40 * 86_400;
@@ -49,18 +49,17 @@ enum ClockSource {
 }
 
 impl Books {
-    pub(crate) fn open(surroundings: &Surroundings) -> Result<Books, Failure> {
-        let store = surroundings.open(store::Access::Read)?;
+    pub(crate) fn open(context: &CommandContext) -> Result<Books, Failure> {
+        let store = context.open(store::Access::Read)?;
         let reader = store.reader()?;
-        let access = open_accounts(surroundings)?;
+        let access = open_accounts(context)?;
         let machine = Clock::Machine.now();
-        let history = History::new(surroundings.history.venues().clone());
+        let history = History::new(context.history.venues().clone());
         // Nobody listens here: a server that has listeners sees the journal.
-        let paper =
-            Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(NoListener)).patient();
-        let notice = surroundings.clock_notice().ok();
+        let paper = Paper::new(access.journals(), history, context.tables()?, Arc::new(NoListener)).patient();
+        let notice = context.clock_notice().ok();
         let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
-            _ if surroundings.is_clock_named => (surroundings.clock, ClockSource::Named),
+            _ if context.is_clock_named => (context.clock, ClockSource::Named),
             Some((noted, IsServed::Yes)) => (noted.clock(), ClockSource::Server),
             noted => {
                 let was_set = noted.is_some_and(|(noted, _)| !matches!(noted.clock(), Clock::Machine));

@@ -17,8 +17,8 @@ use trading::{
 use super::books::{Books, told};
 use super::questions::{CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
 use super::words::{NOT_FOUND, WHERE_ORDERS_ARE};
+use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 
 pub(crate) struct Here {
     pub(super) books: Books,
@@ -26,8 +26,8 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    pub(super) fn open(surroundings: &Surroundings, name: Option<&str>) -> Result<Here, Failure> {
-        let books = Books::open(surroundings)?;
+    pub(super) fn open(context: &CommandContext, name: Option<&str>) -> Result<Here, Failure> {
+        let books = Books::open(context)?;
         let account = books.account(name)?;
         Ok(Here { books, account })
     }

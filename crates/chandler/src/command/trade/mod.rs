@@ -23,9 +23,9 @@ pub(crate) use questions::{
 };
 pub(crate) use words::in_flags;
 
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::remote;
-use crate::surroundings::Surroundings;
 use here::Here;
 use there::There;
 
@@ -46,13 +46,13 @@ pub(crate) enum Source {
 }
 
 impl Whose {
-    pub(crate) fn source(&self, surroundings: &Surroundings) -> Result<Source, Failure> {
-        match self.remote.session(surroundings)? {
+    pub(crate) fn source(&self, context: &CommandContext) -> Result<Source, Failure> {
+        match self.remote.session(context)? {
             Some(_) if self.account.is_some() => Err(usage(
                 "--account is for the store here: a server answers for the account that has signed in to it",
             )),
             Some(session) => Ok(Source::There(There::new(session))),
-            None => Ok(Source::Here(Box::new(Here::open(surroundings, self.account.as_deref())?))),
+            None => Ok(Source::Here(Box::new(Here::open(context, self.account.as_deref())?))),
         }
     }
 }
@@ -234,17 +234,17 @@ impl Source {
     }
 
     /// Whether the store here answers, in which mistyped symbols are looked for.
-    pub(crate) fn symbol(&self, text: &str, surroundings: &Surroundings) -> Result<market::Symbol, Failure> {
+    pub(crate) fn symbol(&self, text: &str, context: &CommandContext) -> Result<market::Symbol, Failure> {
         match self {
-            Source::Here(_) => surroundings.symbol(text),
-            Source::There(_) => crate::surroundings::symbol(text),
+            Source::Here(_) => context.symbol(text),
+            Source::There(_) => crate::context::symbol(text),
         }
     }
 
     /// `; did you mean 700.HK?` for a symbol that the store here does not have, or nothing.
-    pub(crate) fn symbol_hint(&self, symbol: &market::Symbol, surroundings: &Surroundings) -> String {
+    pub(crate) fn symbol_hint(&self, symbol: &market::Symbol, context: &CommandContext) -> String {
         match self {
-            Source::Here(_) => surroundings.symbol_hint(symbol),
+            Source::Here(_) => context.symbol_hint(symbol),
             Source::There(_) => String::new(),
         }
     }

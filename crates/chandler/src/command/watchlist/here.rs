@@ -13,8 +13,8 @@ use store::Reader;
 
 use super::source::{Members, Pinning};
 use crate::command::trade::Books;
+use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
-use crate::surroundings::Surroundings;
 
 pub(super) struct Here {
     books: Books,
@@ -25,12 +25,12 @@ pub(super) struct Here {
 }
 
 impl Here {
-    pub(super) fn open(surroundings: &Surroundings, name: Option<&str>) -> Result<Here, Failure> {
-        let books = Books::open(surroundings)?;
+    pub(super) fn open(context: &CommandContext, name: Option<&str>) -> Result<Here, Failure> {
+        let books = Books::open(context)?;
         let account = books.account(name)?;
-        let history = History::new(surroundings.history.venues().clone());
-        let reader = surroundings.open(store::Access::Read)?.reader()?;
-        Ok(Here { books, account, history, reader, as_of: surroundings.as_of() })
+        let history = History::new(context.history.venues().clone());
+        let reader = context.open(store::Access::Read)?.reader()?;
+        Ok(Here { books, account, history, reader, as_of: context.as_of() })
     }
 
     pub(super) fn document(&self) -> Result<Value, Failure> {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::here::Here;
 use super::there::There;
+use crate::context::{self, CommandContext};
 use crate::failure::{Failure, usage};
 use crate::remote;
-use crate::surroundings::{self, Surroundings};
 
 /// Whose watchlists.
 #[derive(Debug, Args)]
@@ -40,13 +40,13 @@ pub(super) enum Source {
 }
 
 impl Whose {
-    pub(super) fn source(&self, surroundings: &Surroundings) -> Result<Source, Failure> {
-        match self.remote.session(surroundings)? {
+    pub(super) fn source(&self, context: &CommandContext) -> Result<Source, Failure> {
+        match self.remote.session(context)? {
             Some(_) if self.account.is_some() => Err(usage(
                 "--account is for the store here: a server answers for the account that has signed in to it",
             )),
             Some(session) => Ok(Source::There(There::new(session))),
-            None => Ok(Source::Here(Box::new(Here::open(surroundings, self.account.as_deref())?))),
+            None => Ok(Source::Here(Box::new(Here::open(context, self.account.as_deref())?))),
         }
     }
 }
@@ -97,14 +97,10 @@ impl Source {
     }
 
     /// Symbols as they were typed. In the store here, mistyped ones are looked for.
-    pub(super) fn symbols(
-        &self,
-        texts: &[String],
-        surroundings: &Surroundings,
-    ) -> Result<Vec<Symbol>, Failure> {
+    pub(super) fn symbols(&self, texts: &[String], context: &CommandContext) -> Result<Vec<Symbol>, Failure> {
         let symbol = |text: &String| match self {
-            Source::Here(_) => surroundings.symbol(text),
-            Source::There(_) => surroundings::symbol(text),
+            Source::Here(_) => context.symbol(text),
+            Source::There(_) => context::symbol(text),
         };
         texts.iter().map(symbol).collect()
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kit::Row;
 use crate::kit::codes::CODES;
-use crate::kit::doc::{Doc, Proof, Tag};
+use crate::kit::doc::{Credentials, Doc, Tag};
 
 /// Ends with the head of the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
@@ -86,11 +86,11 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     let signed = json!({"appKey": [], "accessToken": [], "timestamp": [], "signature": []});
     // A token in the path is described as a path parameter.
     let is_in_path = row.path.contains("{token}");
-    match doc.proof {
-        Proof::Registration => json!([{"registrationToken": []}]),
-        Proof::None => json!([]),
-        Proof::ByRow if is_in_path || !is_proved(row) => json!([]),
-        Proof::ByRow => {
+    match doc.credentials {
+        Credentials::Registration => json!([{"registrationToken": []}]),
+        Credentials::None => json!([]),
+        Credentials::ByRow if is_in_path || !is_proved(row) => json!([]),
+        Credentials::ByRow => {
             let mut ways = vec![bearer, signed];
             if row.takes_token_in_address() {
                 ways.push(json!({"inAddress": []}));

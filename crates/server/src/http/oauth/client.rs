@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use access::{ClientProof, OAuthError};
+use access::{OAuthError, PresentedClient};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -20,8 +20,8 @@ pub(super) struct ClientCredentials {
 }
 
 impl ClientCredentials {
-    pub(super) fn proof(&self) -> ClientProof<'_> {
-        ClientProof { id: &self.id, secret: self.secret.as_deref() }
+    pub(super) fn credentials(&self) -> PresentedClient<'_> {
+        PresentedClient { id: &self.id, secret: self.secret.as_deref() }
     }
 
     pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<ClientCredentials> {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::answer::{self, Refusable};
 use super::metadata;
 use crate::kit::Site;
-use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Proof, Tag};
+use crate::kit::doc::{AnswerDoc, Credentials, Doc, Media, Parameter, Tag};
 use crate::kit::{Answer, Call, envelope};
 
 const BODY_MAX: usize = 64 << 10;
@@ -26,14 +26,14 @@ pub(super) const ADD: Doc = Doc::new(Tag::OAuth, "registerClient", "Registers a 
 
 pub(super) const READ: Doc =
     Doc::new(Tag::OAuth, "readClient", "A client, for whoever holds its registration token (RFC 7592)")
-        .proof(Proof::Registration)
+        .credentials(Credentials::Registration)
         .parameters(&[CLIENT_ID])
         .answers(&[AnswerDoc::ok("The client", &[Media::json::<OAuthClient>()])])
         .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
 
 pub(super) const REMOVE: Doc =
     Doc::new(Tag::OAuth, "removeClient", "Removes a client and ends its tokens (RFC 7592)")
-        .proof(Proof::Registration)
+        .credentials(Credentials::Registration)
         .parameters(&[CLIENT_ID])
         .answers(&[AnswerDoc::status("204", "Removed", &[])])
         .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);

@@ -115,12 +115,13 @@ fn grant_types(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn authorize_device(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let scope = form.get("scope").unwrap_or_default();
-        let start = site.core.access.start_device(&said.proof(), scope, call.peer.ip(), site.core.moment());
+        let start =
+            site.core.access.start_device(&said.credentials(), scope, call.peer.ip(), site.core.moment());
         let start = start.inspect_err(|error| note_declined(call, site, said, None, error))?;
         let confirm = format!("{}{CONFIRM}", metadata::base(call, site));
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("user_code", start.user_code.expose())
-            .append_pair("client_id", said.proof().id)
+            .append_pair("client_id", said.credentials().id)
             .finish();
         Ok(answer::object(
             200,
@@ -155,7 +156,7 @@ pub(super) fn issue(call: &Call<'_>, site: &Site) -> Answer {
             },
             _ => return Err(OAuthError::UnsupportedGrantType),
         };
-        let tokens = site.core.access.redeem(&said.proof(), &grant, call.region, site.core.moment());
+        let tokens = site.core.access.redeem(&said.credentials(), &grant, call.region, site.core.moment());
         count(&grant, tokens.as_ref().err(), site);
         let tokens = tokens.inspect_err(|error| note_declined(call, site, said, Some(grant), error))?;
         Ok(answer::object(
@@ -189,7 +190,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
-        let revoked = site.core.access.revoke_token(&said.proof(), token, site.core.machine_now());
+        let revoked = site.core.access.revoke_token(&said.credentials(), token, site.core.machine_now());
         revoked.inspect_err(|error| note_declined(call, site, said, None, error))?;
         Ok(answer::object(200, &Empty {}))
     })
@@ -212,7 +213,7 @@ fn note_declined(
     grant: Option<Grant<'_>>,
     error: &OAuthError,
 ) {
-    let offered = Offered::Client(said.proof(), grant);
+    let offered = Offered::Client(said.credentials(), grant);
     if let Err(error) = site.core.access.note_declined(offered, error, call.peer.ip(), site.core.moment()) {
         tracing::error!(%error, "cannot write down a refused login");
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::core::{DISK, OBSTACLES};
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
-use crate::kit::doc::{AnswerDoc, Doc, Media, Proof, Tag};
+use crate::kit::doc::{AnswerDoc, Credentials, Doc, Media, Tag};
 use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
 use crate::metrics::Task;
 use crate::{facts, metrics};
@@ -34,7 +34,7 @@ const HEALTH: Doc = Doc::new(Tag::Service, "health", "Whether the server answers
 
 const HEALTHZ: Doc =
     Doc::new(Tag::Service, "healthz", "Whether the process answers; it says ok and nothing else")
-        .proof(Proof::None)
+        .credentials(Credentials::None)
         .answers(&[AnswerDoc::ok("It does", &[Media::text("text/plain")])]);
 
 const READYZ: Doc = Doc::new(
@@ -42,7 +42,7 @@ const READYZ: Doc = Doc::new(
     "readyz",
     "Whether requests can be answered: store and accounts can be read, and the server is not stopping",
 )
-.proof(Proof::None)
+.credentials(Credentials::None)
 .answers(&[
     AnswerDoc::ok("They can", &[Media::json::<Readiness>()]),
     AnswerDoc::status("503", "They cannot, for these reasons", &[Media::json::<Readiness>()]),

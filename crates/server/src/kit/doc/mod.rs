@@ -19,7 +19,7 @@ pub(crate) struct Doc {
     pub(crate) tag: Tag,
     pub(crate) summary: &'static str,
     pub(crate) about: Option<&'static str>,
-    pub(crate) proof: Proof,
+    pub(crate) credentials: Credentials,
     pub(crate) parameters: &'static [Parameter],
     /// Further path parameters, if the endpoint has several paths.
     pub(crate) path: &'static [Parameter],
@@ -48,7 +48,7 @@ pub(crate) enum Tag {
 
 /// How the caller is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum Credentials {
     /// As the row says.
     ByRow,
     /// Not at all, although the row is for monitoring.
@@ -143,7 +143,7 @@ impl Doc {
             tag,
             summary,
             about: None,
-            proof: Proof::ByRow,
+            credentials: Credentials::ByRow,
             parameters: &[],
             path: &[],
             body: &[],
@@ -161,8 +161,8 @@ impl Doc {
         Doc { about: Some(about), ..self }
     }
 
-    pub(crate) const fn proof(self, proof: Proof) -> Doc {
-        Doc { proof, ..self }
+    pub(crate) const fn credentials(self, credentials: Credentials) -> Doc {
+        Doc { credentials, ..self }
     }
 
     pub(crate) const fn parameters(self, parameters: &'static [Parameter]) -> Doc {

@@ -1,6 +1,6 @@
 //! A program that an operator has let in is a program like any other.
 
-use access::{Actor, ClientProof, Created, Grant, Moment, NewAccount, NewClient, Role, Terms};
+use access::{Actor, Created, Grant, Moment, NewAccount, NewClient, PresentedClient, Role, Terms};
 use serde_json::json;
 
 use crate::support::{Response, Running, machine_now};
@@ -12,11 +12,11 @@ fn operator(server: &Running) -> (Created, String) {
     let (access, here) = (&server.access, "127.0.0.1".parse().unwrap());
     let moment = Moment { now: machine_now(), uptime: std::time::Duration::from_secs(1) };
     let client = access.register_client(&NewClient::default(), here, moment).unwrap();
-    let proof = ClientProof { id: &client.client.id, secret: None };
-    let device = access.start_device(&proof, "", here, moment).unwrap();
+    let credentials = PresentedClient { id: &client.client.id, secret: None };
+    let device = access.start_device(&credentials, "", here, moment).unwrap();
     assert!(access.decide_device(device.user_code.expose(), created.account_id, true, moment.now).unwrap());
     let grant = Grant::Device { device_code: device.device_code.expose(), poller: None };
-    let tokens = access.redeem(&proof, &grant, None, moment).unwrap();
+    let tokens = access.redeem(&credentials, &grant, None, moment).unwrap();
     (created, tokens.access_token.expose().to_owned())
 }
 

@@ -139,7 +139,7 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
     let server = Running::start_with(Settings { limits, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
     // One after the other, each with its own proof, there may be any number of them.
-    let mut proven = Vec::new();
+    let mut authenticated = Vec::new();
     for _ in 0..10 {
         let mut stream = connect(&server).await;
         let head = format!(
@@ -150,11 +150,11 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
         let mut answer = [0; 12];
         timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");
-        proven.push(stream);
+        authenticated.push(stream);
     }
     for transport in crate::support::DOORS {
         let client = server.enter(transport, &account, &[]).await;
-        proven.push(client.stream);
+        authenticated.push(client.stream);
     }
     // Four strangers are served, and the fifth once one of them has gone.
     let mut strangers = Vec::new();

@@ -39,7 +39,7 @@ mod withdrawals;
 
 pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
-pub use node::{Beat, NodeId, NodeRow};
+pub use node::{Heartbeat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
 pub use passwords::{IssuedPassword, NewPassword};
 pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};

@@ -34,7 +34,7 @@ const ONE_SERVER: &str = "one";
 
 /// What a node learns when it says that it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct Heartbeat {
     /// Nodes that are there, this one counted.
     pub nodes: u32,
     /// Nodes that have not brought back yet what they admitted last: see `rates.rs`.
@@ -60,7 +60,7 @@ impl Shared {
     }
 
     /// Says that this node is there, and to which incarnation of the database it has brought back what it admitted.
-    pub fn beat(&self, name: &str, incarnation: &str) -> Result<Beat, StoreError> {
+    pub fn heartbeat(&self, name: &str, incarnation: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
         let is_known = db.run(sql::BEAT, (node.0, incarnation))? > 0;
         if !is_known {
@@ -72,7 +72,7 @@ impl Shared {
         self.write_left()?;
         let ended = self.ended()?;
         let (nodes, unsettled) = (small(nodes).max(1), small(unsettled));
-        Ok(Beat { nodes, unsettled, now_us, has_joined: !is_known, ended })
+        Ok(Heartbeat { nodes, unsettled, now_us, has_joined: !is_known, ended })
     }
 
     /// The server of the database, in a word: another one may lack what was committed last without waiting for the disk. Where a database

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use access::{AuditFilter, ClientProof, Moment};
+use access::{AuditFilter, Moment, PresentedClient};
 use market::Timestamp;
 
 use super::*;
@@ -86,9 +86,9 @@ async fn unknown_late_and_decided_codes_are_not_told_apart() {
     let (_, decided) = waiting(&server, &client).await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     assert_eq!(browser.decide(&decided, "deny").await.status, 200);
-    let proof = ClientProof { id: &client, secret: None };
+    let credentials = PresentedClient { id: &client, secret: None };
     let long_ago = Moment { now: Timestamp(machine_now().0 - 601), uptime: Duration::from_secs(1) };
-    let late = server.access.start_device(&proof, "", Ipv4Addr::LOCALHOST.into(), long_ago).unwrap();
+    let late = server.access.start_device(&credentials, "", Ipv4Addr::LOCALHOST.into(), long_ago).unwrap();
     let mut seen = Vec::new();
     for code in [decided.as_str(), late.user_code.expose(), "BCDF-GHJK"] {
         let page = browser.get(&format!("{CONFIRM}?user_code={code}")).await;

@@ -1,7 +1,7 @@
 //! Whether the database of accounts is there, where it is a server that several nodes share.
 //!
 //! When it is away, a node goes on by itself for a while with what it knows: accounts that it has seen, securities that they have paid for, and its share of their
-//! rates. Requests find out once; from then on nobody asks the database but the beat ([`Access::beat`](crate::Access::beat)), so that no request waits
+//! rates. Requests find out once; from then on nobody asks the database but the beat ([`Access::heartbeat`](crate::Access::beat)), so that no request waits
 //! for a server that is not there.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,7 +24,7 @@ pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
 
 /// How a node stands with its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum DatabaseState {
     /// It is there, or is a file.
     Yes,
     /// It is there again; other nodes may not have brought back yet what they admitted, so rates are shares.
@@ -54,7 +54,7 @@ impl Learnt {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reach {
+pub(crate) struct DatabaseHealth {
     grace: Duration,
     is_away: AtomicBool,
     is_lost: AtomicBool,
@@ -79,9 +79,9 @@ impl Since {
     }
 }
 
-impl Default for Reach {
-    fn default() -> Reach {
-        Reach {
+impl Default for DatabaseHealth {
+    fn default() -> DatabaseHealth {
+        DatabaseHealth {
             grace: GRACE_DEFAULT,
             is_away: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
@@ -92,7 +92,7 @@ impl Default for Reach {
     }
 }
 
-impl Reach {
+impl DatabaseHealth {
     pub(crate) fn set_grace(&mut self, grace: Duration) {
         self.grace = grace;
     }
@@ -170,12 +170,12 @@ impl Reach {
         limit.checked_div(self.nodes()).unwrap_or(limit).max(1)
     }
 
-    pub(crate) fn state(&self, uptime: Duration) -> Reached {
+    pub(crate) fn state(&self, uptime: Duration) -> DatabaseState {
         if !self.is_away() {
-            return if self.is_settling() { Reached::Settling } else { Reached::Yes };
+            return if self.is_settling() { DatabaseState::Settling } else { DatabaseState::Yes };
         }
         let since = self.lock().away.map_or(Duration::ZERO, |since| uptime.saturating_sub(since));
-        if self.is_lost() { Reached::Lost(since) } else { Reached::Away(since) }
+        if self.is_lost() { DatabaseState::Lost(since) } else { DatabaseState::Away(since) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Since> {
@@ -191,53 +191,53 @@ mod tests {
 
     #[test]
     fn a_node_goes_on_by_itself_for_its_grace_and_is_back_at_once() {
-        let mut reach = Reach::default();
-        reach.set_grace(S(60));
-        assert_eq!(reach.state(S(100)), Reached::Yes);
-        reach.find(3, false, S(100));
-        reach.pass_time(S(110));
-        assert_eq!(reach.state(S(110)), Reached::Yes, "time alone means nothing");
-        reach.lose();
-        reach.pass_time(S(120));
-        reach.lose();
-        reach.pass_time(S(179));
-        assert_eq!(reach.state(S(179)), Reached::Away(S(59)));
-        assert_eq!((reach.share(60), reach.share(2)), (20, 1));
-        reach.pass_time(S(180));
-        assert_eq!(reach.state(S(180)), Reached::Lost(S(60)));
-        reach.find(2, true, S(181));
-        assert_eq!(reach.state(S(181)), Reached::Settling);
-        reach.find(2, true, S(184));
-        assert_eq!(reach.state(S(184)), Reached::Settling, "others have not settled");
-        reach.find(2, false, S(185));
-        assert_eq!(reach.state(S(185)), Reached::Yes);
-        reach.lose();
-        reach.pass_time(S(200));
-        assert_eq!(reach.state(S(201)), Reached::Away(S(1)), "it is counted anew");
+        let mut health = DatabaseHealth::default();
+        health.set_grace(S(60));
+        assert_eq!(health.state(S(100)), DatabaseState::Yes);
+        health.find(3, false, S(100));
+        health.pass_time(S(110));
+        assert_eq!(health.state(S(110)), DatabaseState::Yes, "time alone means nothing");
+        health.lose();
+        health.pass_time(S(120));
+        health.lose();
+        health.pass_time(S(179));
+        assert_eq!(health.state(S(179)), DatabaseState::Away(S(59)));
+        assert_eq!((health.share(60), health.share(2)), (20, 1));
+        health.pass_time(S(180));
+        assert_eq!(health.state(S(180)), DatabaseState::Lost(S(60)));
+        health.find(2, true, S(181));
+        assert_eq!(health.state(S(181)), DatabaseState::Settling);
+        health.find(2, true, S(184));
+        assert_eq!(health.state(S(184)), DatabaseState::Settling, "others have not settled");
+        health.find(2, false, S(185));
+        assert_eq!(health.state(S(185)), DatabaseState::Yes);
+        health.lose();
+        health.pass_time(S(200));
+        assert_eq!(health.state(S(201)), DatabaseState::Away(S(1)), "it is counted anew");
     }
 
     #[test]
     fn rates_are_shares_for_three_seconds_after_it_was_found_again() {
-        let reach = Reach::default();
-        reach.find(2, false, S(10));
-        assert_eq!(reach.state(S(10)), Reached::Yes, "it was never away");
-        reach.lose();
-        assert!(reach.settles_on(false, S(60)));
+        let health = DatabaseHealth::default();
+        health.find(2, false, S(10));
+        assert_eq!(health.state(S(10)), DatabaseState::Yes, "it was never away");
+        health.lose();
+        assert!(health.settles_on(false, S(60)));
         // The row of the other node is too old to count after so long; it comes back in a moment.
-        reach.find(1, false, S(60));
-        assert_eq!((reach.state(S(60)), reach.share(60)), (Reached::Settling, 30));
-        reach.find(3, false, S(61));
-        assert_eq!(reach.share(60), 20, "more are there");
-        reach.find(2, false, S(62));
-        assert_eq!((reach.state(S(62)), reach.share(60)), (Reached::Settling, 20));
-        assert!(!reach.settles_on(false, S(63)) && reach.settles_on(true, S(63)));
-        reach.find(2, false, S(63));
-        assert_eq!((reach.state(S(63)), reach.share(60)), (Reached::Yes, 30));
+        health.find(1, false, S(60));
+        assert_eq!((health.state(S(60)), health.share(60)), (DatabaseState::Settling, 30));
+        health.find(3, false, S(61));
+        assert_eq!(health.share(60), 20, "more are there");
+        health.find(2, false, S(62));
+        assert_eq!((health.state(S(62)), health.share(60)), (DatabaseState::Settling, 20));
+        assert!(!health.settles_on(false, S(63)) && health.settles_on(true, S(63)));
+        health.find(2, false, S(63));
+        assert_eq!((health.state(S(63)), health.share(60)), (DatabaseState::Yes, 30));
         // Another server has taken its place.
-        reach.settle(S(70));
-        reach.find(1, false, S(71));
-        assert_eq!((reach.state(S(71)), reach.share(60)), (Reached::Settling, 30));
-        reach.find(1, false, S(73));
-        assert_eq!((reach.state(S(73)), reach.share(60)), (Reached::Yes, 60), "it is gone");
+        health.settle(S(70));
+        health.find(1, false, S(71));
+        assert_eq!((health.state(S(71)), health.share(60)), (DatabaseState::Settling, 30));
+        health.find(1, false, S(73));
+        assert_eq!((health.state(S(73)), health.share(60)), (DatabaseState::Yes, 60), "it is gone");
     }
 }

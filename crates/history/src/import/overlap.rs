@@ -11,11 +11,11 @@ use super::{Context, ImportError};
 
 /// From when until when a file has candles of a symbol and grain.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct Overlap {
     parts: BTreeMap<(FileNo, Symbol, Grain), (Timestamp, Timestamp)>,
 }
 
-impl Beside {
+impl Overlap {
     pub(crate) fn meet(&mut self, laid: &[LaidPart]) {
         for part in laid.iter().filter(|part| part.series.grain != Grain::Day) {
             let key = (part.file, part.series.symbol.clone(), part.series.grain);

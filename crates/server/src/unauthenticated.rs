@@ -18,31 +18,31 @@ const EACH_MIN: usize = 4;
 
 /// The places of all addresses.
 #[derive(Debug)]
-pub(crate) struct UnprovenPlaces {
+pub(crate) struct UnauthenticatedLimits {
     places: Places<IpAddr>,
     turned_away: AtomicU64,
 }
 
 /// The place of one connection, until somebody signs in on it. Clones share the place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnprovenPlace(Arc<Mutex<Option<Place>>>);
+pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<Place>>>);
 
-impl UnprovenPlaces {
+impl UnauthenticatedLimits {
     /// With `each` places for each address. One address has at most half of `all` connections, those that wait included: they are open
     /// as well.
-    pub(crate) fn new(each: usize, all: usize) -> UnprovenPlaces {
+    pub(crate) fn new(each: usize, all: usize) -> UnauthenticatedLimits {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
-        UnprovenPlaces { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
+        UnauthenticatedLimits { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
     /// A place for a connection; `None` if all of its address stay taken.
-    pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnprovenPlace> {
+    pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnauthenticatedSlot> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
         }
-        place.map(|place| UnprovenPlace(Arc::new(Mutex::new(Some(place)))))
+        place.map(|place| UnauthenticatedSlot(Arc::new(Mutex::new(Some(place)))))
     }
 
     /// Connections that got no place, since the start.
@@ -51,7 +51,7 @@ impl UnprovenPlaces {
     }
 }
 
-impl UnprovenPlace {
+impl UnauthenticatedSlot {
     /// Somebody has signed in: the place is free for the next connection.
     pub(crate) fn leave(&self) {
         let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -69,7 +69,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_address_has_few_places_and_who_proves_themselves_makes_room() {
-        let places = Arc::new(UnprovenPlaces::new(4, 1_000));
+        let places = Arc::new(UnauthenticatedLimits::new(4, 1_000));
         let one = places.enter(address(1)).await.unwrap();
         let two = places.enter(address(1)).await.unwrap();
         let _others = (places.enter(address(1)).await.unwrap(), places.enter(address(1)).await.unwrap());
@@ -93,7 +93,7 @@ mod tests {
         for (each, all, open) in
             [(128, 16_384, 640), (128, 400, 200), (128, 40, 20), (128, 1, 8), (4, 100, 20)]
         {
-            let places = Arc::new(UnprovenPlaces::new(each, all));
+            let places = Arc::new(UnauthenticatedLimits::new(each, all));
             let waiting: Vec<_> = (0..2 * open)
                 .map(|_| {
                     let places = places.clone();

@@ -19,7 +19,7 @@ use super::listening::ListenerKind;
 use super::site::Site;
 use super::terms::Home;
 use crate::caller::{Caller, Language};
-use crate::metrics::{Entry, Proven};
+use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
@@ -197,15 +197,15 @@ impl Call<'_> {
             _ => self.header(name),
         };
         let request = self.signed(&header);
-        let (offered, proven) = match (&bearer, session) {
+        let (offered, authenticated) = match (&bearer, session) {
             (Some(_), _) if in_headers => {
                 return Err(Problem::bad_request(
                     "a token in the address and a proof in the headers: send one",
                 ));
             }
             (Some(_), _) => {
-                let proven = site.core.access.identify(&request, site.core.machine_now());
-                (Offered::Request(&request), proven.map(access::Caller::in_address))
+                let authenticated = site.core.access.identify(&request, site.core.machine_now());
+                (Offered::Request(&request), authenticated.map(access::Caller::in_address))
             }
             (None, Some(cookie)) => {
                 (Offered::Browser, site.core.access.identify_browser(cookie, site.core.machine_now()))
@@ -216,10 +216,10 @@ impl Call<'_> {
         };
         let refused = |denial: Denial| {
             self.note_denied(offered, &denial, site);
-            site.core.metrics.proof(Entry::Http, Proven::Refused);
+            site.core.metrics.credentials(Entry::Http, Authenticated::Refused);
             Problem::from(denial)
         };
-        let who = proven.map_err(refused)?;
+        let who = authenticated.map_err(refused)?;
         self.note.account(who.account());
         // Before authentication the account was a guess at best, so its limit of unsent answers is checked here.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
@@ -230,7 +230,7 @@ impl Call<'_> {
             let repetition = self.terms.repetition();
             site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
         }
-        site.core.metrics.proof(Entry::Http, Proven::Accepted);
+        site.core.metrics.credentials(Entry::Http, Authenticated::Accepted);
         if let (true, Some(cookie)) = (who.is_browser(), session) {
             self.is_of_our_pages(cookie, site)?;
         }

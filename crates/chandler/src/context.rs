@@ -37,7 +37,7 @@ pub(crate) struct Flags {
 }
 
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct CommandContext {
     pub(crate) clock: Clock,
     /// Whether the clock was named, by a flag or a variable.
     pub(crate) is_clock_named: bool,
@@ -69,14 +69,14 @@ impl NamedFlags {
     }
 }
 
-impl Surroundings {
-    pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<Surroundings, Failure> {
+impl CommandContext {
+    pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<CommandContext, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(place(&text, "--store")?), false),
             None => (directories::data().map(|data| data.join("chandler").into()), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
-        Ok(Surroundings {
+        Ok(CommandContext {
             clock: flags.clock.unwrap_or_default(),
             is_clock_named: flags.clock.is_some(),
             history: History::new(venues),
@@ -89,10 +89,10 @@ impl Surroundings {
     }
 
     /// The same surroundings for another thread.
-    pub(crate) fn again(&self) -> Surroundings {
+    pub(crate) fn again(&self) -> CommandContext {
         let history = History::new(self.history.venues().clone());
         let (store, key) = (self.store.clone(), self.key.clone());
-        Surroundings { history, store, key, calendars: self.calendars.clone(), ..*self }
+        CommandContext { history, store, key, calendars: self.calendars.clone(), ..*self }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -140,7 +140,7 @@ impl Surroundings {
     }
 
     /// The same surroundings with the key file of a configuration, which flag and variable win over.
-    pub(crate) fn with_key_file(mut self, configured: &str) -> Surroundings {
+    pub(crate) fn with_key_file(mut self, configured: &str) -> CommandContext {
         self.key = self.key.or_else(|| named_file(Some(configured.to_owned())));
         self
     }
@@ -168,7 +168,7 @@ impl Surroundings {
 
     /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not
     /// belong among real ones.
-    pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
+    pub(crate) fn beside_default(mut self, name: &str) -> CommandContext {
         if let Some(path) = self.directory().filter(|_| self.is_default) {
             self.store = Some(path.with_file_name(name).into());
             self.is_default = false;
@@ -364,7 +364,7 @@ mod tests {
         let hint = |store: Option<&str>| {
             let flags =
                 Flags { store: store.map(str::to_owned), key_file: None, clock: None, calendars: None };
-            Surroundings::of(flags, NamedFlags::default()).unwrap().hint("import FILES")
+            CommandContext::of(flags, NamedFlags::default()).unwrap().hint("import FILES")
         };
         assert_eq!(hint(None), "chandler import FILES");
         assert_eq!(hint(Some("sqlite:demo")), "chandler --store sqlite:demo import FILES");

@@ -1,6 +1,6 @@
 /// A decoded sign-in: by one-time password or by session.
 #[derive(Clone)]
-pub(super) enum Proof {
+pub(super) enum Credentials {
     Otp(String),
     Session(String),
 }
