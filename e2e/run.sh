@@ -60,25 +60,46 @@ browser() {
     (cd e2e/browser && timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@")
 }
 
-# Scenarios mostly wait: for processes that start, for databases, for each other. So there are two runs side by side: those that start
-# PostgreSQL servers of their own, and all others. What the first says is printed after the second.
+# Scenarios mostly wait: for processes that start, for databases, for each other. So those that start PostgreSQL servers of their own
+# run in the background, beside all others and the browser. Their output is printed last.
 SEVERAL="test_losing test_nodes test_postgres test_rolling"
+begin_several() {
+    # Of several servers on PostgreSQL a short form; `make lose` is the rest.
+    (cd e2e/python && exec timeout 1800 "$python" -m unittest $SEVERAL) >"$work/several.log" 2>&1 &
+    several=$!
+    trap 'kill "$several" 2>/dev/null || true' EXIT
+    trap 'exit 130' INT TERM
+}
+
+end_several() {
+    code=0
+    wait "$several" || code=$?
+    trap - EXIT
+    cat "$work/several.log" >&2
+    return "$code"
+}
+
 scenarios() (
     cd e2e/python
-    # Made once, for both.
-    "$python" -c 'import harness; harness.market()'
     one=$(ls test_*.py | sed 's/\.py$//' | grep -vxF "$(echo "$SEVERAL" | tr ' ' '\n')")
-    # Of several servers on PostgreSQL a short form; `make lose` is the rest.
-    timeout 1800 "$python" -m unittest $SEVERAL >"$work/several.log" 2>&1 &
-    several=$!
     code=0
     timeout 1800 "$python" -m unittest $one || code=$?
     # The same questions and refusals on the other engine.
     CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels || code=$?
-    wait "$several" || code=$?
-    cat "$work/several.log" >&2
     exit "$code"
 )
+
+# Python scenarios, and the browser if its name is given: all of them run, whatever fails.
+everything() {
+    # Made once, for all.
+    (cd e2e/python && "$python" -c 'import harness; harness.market()')
+    begin_several
+    failed=0
+    scenarios || failed=1
+    for other in "$@"; do "$other" || failed=1; done
+    end_several || failed=1
+    return "$failed"
+}
 
 # For the bench, which drives the browser too.
 if [ "${1-}" = --install-browser ]; then
@@ -115,11 +136,10 @@ case ${1-} in
         CHANDLER_E2E_ENGINE=postgres exec "$python" -m unittest "$@"
         ;;
     --python)
-        scenarios
+        everything
         ;;
     '')
-        scenarios
-        browser
+        everything browser
         ;;
     *)
         cd e2e/python
