@@ -13,12 +13,14 @@ pub(crate) struct Portion {
     /// A portion ends with the instant at which one of these is reached.
     pub(crate) limit: AdvanceLimit,
     pub(crate) each_request: u32,
+    /// Entries of a journal that a request replays at most for what an account contributes to its level.
+    pub(crate) replayed: u64,
 }
 
 impl Default for Portion {
     fn default() -> Portion {
         let limit = AdvanceLimit { entries: 1_000, candles: 200_000 };
-        Portion { limit, each_request: 5 }
+        Portion { limit, each_request: 5, replayed: 10_000 }
     }
 }
 

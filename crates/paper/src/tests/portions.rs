@@ -77,7 +77,7 @@ fn state(service: &Service, id: AccountId, moment: Moment) -> Vec<String> {
 }
 
 const SMALL: Portion =
-    Portion { limit: AdvanceLimit { entries: 4, candles: 200_000 }, each_request: 2 };
+    Portion { limit: AdvanceLimit { entries: 4, candles: 200_000 }, each_request: 2, replayed: 100 };
 
 #[test]
 fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
@@ -173,7 +173,8 @@ fn a_portion_scans_so_many_candles_whether_or_not_anything_happens() {
     // More than a day without candles costs, and less than the hour.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 150 },
-        each_request: 1
+        each_request: 1,
+        ..Portion::default()
     };
     let after = |hours: i64| replay(&format!("{hours}:00"));
     assert_eq!(advance(&service, &[id], after(20)).behind, []);
@@ -235,7 +236,8 @@ fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
     // The same work is too much for smaller portions, and is done by several requests.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 8_000 },
-        each_request: 5
+        each_request: 5,
+        ..Portion::default()
     };
     assert!(matches!(ask(&service, bob), Err(PaperError::CatchingUp { .. })));
     let tries = (0..20).take_while(|_| ask(&service, bob).is_err()).count();
