@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use market::Timestamp;
-use store::{AccountId, AddOutcome, Reader};
+use store::{AccountId, AddOutcome, JournalEntry, Reader};
 use trading::{
     AcceptedOrder, Account, Engine, Event, Order, OrderId, Outcome, Push, Refusal, Terms, has_same_terms,
     next_wake,
@@ -45,6 +45,8 @@ pub(crate) struct RequestOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Earlier {
     order: Option<OrderId>,
+    /// The entry that made the order.
+    entry: Option<u64>,
     /// It may not be written yet.
     ticket: Option<Ticket>,
 }
@@ -99,6 +101,33 @@ fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Times
         return None;
     }
     [next_wake(account, feed, now), feed.next_late(account, now)].into_iter().flatten().min()
+}
+
+/// What is stored of a request with an idempotency key: its order, and the entry that made it.
+fn answer(order: OrderId, entry: Option<u64>) -> String {
+    entry.map_or_else(|| order.to_string(), |entry| format!("{order} {entry}"))
+}
+
+/// Earlier versions stored the order alone.
+fn parse_answer(answer: &str) -> (Option<OrderId>, Option<u64>) {
+    let (order, entry) = answer.split_once(' ').unwrap_or((answer, ""));
+    (order.parse().ok(), entry.parse().ok())
+}
+
+/// An order as an entry has it, if that submitted it.
+fn accepted_in(
+    id: AccountId,
+    row: &JournalEntry,
+    order: OrderId,
+) -> Result<Option<AcceptedOrder>, PaperError> {
+    if !row.text.contains(&order.to_string()) {
+        return Ok(None);
+    }
+    let accepted = match book::parsed(id, row)?.event {
+        Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => accepted,
+        _ => return Ok(None),
+    };
+    Ok((accepted.id == order).then_some(*accepted))
 }
 
 impl Paper {
@@ -174,7 +203,7 @@ impl Paper {
         let named = asked.name.zip(order);
         let request = named.map(|(name, order)| Named {
             name: name.to_owned(),
-            answer: order.to_string(),
+            answer: answer(order, own.map(|entry| entry.number)),
             at: moment.machine,
         });
         let mut audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
@@ -197,7 +226,7 @@ impl Paper {
     ) -> Result<Option<Finished<T>>, PaperError> {
         let (made, refusal, ticket, before, is_void, place) = match attempt {
             Attempt::Ahead(moment) => return Ok(Some(Finished::Changed(Changed::Ahead(moment)))),
-            Attempt::Repeated(Earlier { order, ticket: None }) => {
+            Attempt::Repeated(Earlier { order, ticket: None, .. }) => {
                 return Ok(Some(Finished::Changed(Changed::Repeated(order))));
             }
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
@@ -284,11 +313,14 @@ impl Paper {
             known == name && !self.committer.is_finished(*ticket)
         };
         if let Some((_, order, ticket)) = book.unwritten_names.iter().find(is_waiting) {
-            return Ok(Some(Earlier { order: Some(*order), ticket: Some(*ticket) }));
+            return Ok(Some(Earlier { order: Some(*order), entry: None, ticket: Some(*ticket) }));
         }
         let after = Timestamp(moment.machine.0.saturating_sub(NAMES_KEPT_S));
         let answer = self.accounts.journal_request(id, name, after)?;
-        Ok(answer.map(|answer| Earlier { order: answer.parse().ok(), ticket: None }))
+        Ok(answer.map(|answer| {
+            let (order, entry) = parse_answer(&answer);
+            Earlier { order, entry, ticket: None }
+        }))
     }
 
     /// Why a request is not the earlier one that had the same idempotency key: the order was submitted on other terms.
@@ -304,7 +336,7 @@ impl Paper {
         let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
         let Some(known) = book.account.order(order) else { return Ok(None) };
         // The account has the terms of a later replacement or release.
-        let Some(accepted) = self.accepted(id, known)? else { return Ok(None) };
+        let Some(accepted) = self.accepted(id, known, earlier.entry)? else { return Ok(None) };
         let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
         let refusal = || {
             Refusal::plain(format!(
@@ -314,8 +346,20 @@ impl Paper {
         Ok((!is_same).then(refusal))
     }
 
-    /// An order as it was submitted.
-    fn accepted(&self, id: AccountId, order: &Order) -> Result<Option<AcceptedOrder>, PaperError> {
+    /// An order as it was submitted. The entry is stored with the request: under a standing clock an instant may have any number of
+    /// them. One that was stored without it is looked for.
+    pub(crate) fn accepted(
+        &self,
+        id: AccountId,
+        order: &Order,
+        entry: Option<u64>,
+    ) -> Result<Option<AcceptedOrder>, PaperError> {
+        if let Some(entry) = entry
+            && let Some(row) = self.accounts.journal_entry(id, entry)?
+            && let Some(accepted) = accepted_in(id, &row, order.id)?
+        {
+            return Ok(Some(accepted));
+        }
         let instant = (order.submitted_at, order.submitted_at);
         let mut after = 0;
         loop {
@@ -323,12 +367,8 @@ impl Paper {
             let Some(last) = rows.last() else { return Ok(None) };
             after = last.number;
             for row in &rows {
-                let accepted = match book::parsed(id, row)?.event {
-                    Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => accepted,
-                    _ => continue,
-                };
-                if accepted.id == order.id {
-                    return Ok(Some(*accepted));
+                if let Some(accepted) = accepted_in(id, row, order.id)? {
+                    return Ok(Some(accepted));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The movements of an account's money, out of its journal.
 
 use market::{Symbol, Timestamp};
-use store::{AccountId, Reader};
+use store::{AccountId, JournalEntry, Reader};
 use trading::ledger::{CashFlow, cash_flows};
 
 use crate::PaperError;
@@ -19,30 +19,37 @@ pub struct FlowQuery {
     pub most: usize,
 }
 
+/// Movements, newest first, and how many entries of the journal were read to find them.
+#[derive(Clone, Debug, Default)]
+pub struct FoundFlows {
+    pub flows: Vec<CashFlow>,
+    pub entries: u64,
+}
+
 /// Entries that are read at a time, from the newest on.
 const ENTRIES_TOGETHER: u64 = 4_096;
 
 impl Paper {
     /// The newest movements within two instants, newest first. What was entered before the first request happened with it. The journal
-    /// is read backwards, and no further than it takes.
+    /// is read backwards, and no further than it takes: all of it if there are fewer of a symbol than are wanted.
     pub fn flows(
         &self,
         id: AccountId,
         query: &FlowQuery,
         at: (&mut Reader, impl Clock),
-    ) -> Result<Vec<CashFlow>, PaperError> {
+    ) -> Result<FoundFlows, PaperError> {
         let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.view.at))?;
         let began = began.unwrap_or(now);
         let through = query.through.min(now);
-        let mut flows = Vec::new();
+        let mut found = FoundFlows::default();
         let since = (query.from.max(Timestamp(1)), through);
-        self.add_flows(id, query, since, began, &mut flows)?;
+        self.add_flows(id, query, since, began, &mut found)?;
         if (query.from..=through).contains(&began) {
             // Entries without an instant are stored with the first one there is.
             let prepared = (Timestamp::default(), Timestamp::default());
-            self.add_flows(id, query, prepared, began, &mut flows)?;
+            self.add_flows(id, query, prepared, began, &mut found)?;
         }
-        Ok(flows)
+        Ok(found)
     }
 
     fn add_flows(
@@ -51,25 +58,53 @@ impl Paper {
         query: &FlowQuery,
         (from, through): (Timestamp, Timestamp),
         began: Timestamp,
-        flows: &mut Vec<CashFlow>,
+        found: &mut FoundFlows,
     ) -> Result<(), PaperError> {
         if from > through {
             return Ok(());
         }
+        let FoundFlows { flows, entries } = found;
         let first = self.accounts.journal_number_at(id, Timestamp(from.0.saturating_sub(1)))?;
         let mut last = self.accounts.journal_number_at(id, through)?;
         while last > first && flows.len() < query.most {
             let after = first.max(last.saturating_sub(ENTRIES_TOGETHER));
             let rows = self.accounts.journal_entries(id, after)?;
+            *entries = entries.saturating_add(last.saturating_sub(after));
             for row in rows.iter().rev().filter(|row| row.number <= last) {
-                let of_entry = cash_flows(&parsed(id, row)?).into_iter().rev();
-                let wanted = of_entry
-                    .filter(|flow| query.symbol.is_none() || flow.symbol.as_ref() == query.symbol.as_ref());
+                let wanted = flows_of(id, row, query.symbol.as_ref())?.into_iter().rev();
                 flows.extend(wanted.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }));
             }
             last = after;
         }
         flows.truncate(query.most);
         Ok(())
+    }
+}
+
+/// The movements of an entry, of one symbol if it is named. An entry that does not contain the symbol is not decoded: in a long journal
+/// most do not.
+fn flows_of(id: AccountId, row: &JournalEntry, symbol: Option<&Symbol>) -> Result<Vec<CashFlow>, PaperError> {
+    let Some(symbol) = symbol else { return Ok(cash_flows(&parsed(id, row)?)) };
+    if !row.text.contains(&format!("\"{symbol}\"")) {
+        return Ok(Vec::new());
+    }
+    let mut flows = cash_flows(&parsed(id, row)?);
+    flows.retain(|flow| flow.symbol.as_ref() == Some(symbol));
+    Ok(flows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_entries_with_the_symbol_are_decoded() {
+        let row = |text: &str| JournalEntry { number: 1, at: Timestamp(0), text: text.to_owned() };
+        let symbol: Symbol = "700.HK".parse().unwrap();
+        for other in ["not an entry", r#"{"symbol":"1700.HK"}"#] {
+            assert_eq!(flows_of(AccountId(1), &row(other), Some(&symbol)).unwrap(), []);
+            assert!(flows_of(AccountId(1), &row(other), None).is_err());
+        }
+        assert!(flows_of(AccountId(1), &row(r#"{"symbol":"700.HK"}"#), Some(&symbol)).is_err());
     }
 }

@@ -63,7 +63,9 @@ fn told(event: &Event) -> Option<Step> {
                     format!("asleep: {reason}"),
                     vec!["its last day had a daily candle and no one-minute candles, and a grid is triggered minute by minute".to_owned()],
                 ),
-                SleepingReason::Triggers => (format!("asleep: {}", skipped(*reason)), Vec::new()),
+                SleepingReason::Triggers | SleepingReason::Journal => {
+                    (format!("asleep: {}", skipped(*reason)), Vec::new())
+                }
                 _ => {
                     let open = plain_price(candle.open);
                     (format!("asleep: a candle opened at {open}, outside of its bounds"), Vec::new())
@@ -117,6 +119,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
         SleepingReason::Triggers => "it has triggered as often as it may in a trading day",
+        SleepingReason::Journal => "the journal of the account is full",
         SleepingReason::Minutes => "the day has no one-minute candles",
     }
 }

@@ -58,7 +58,7 @@ pub use equity::{Equity, EquityPoint};
 pub use error::PaperError;
 pub use explained::explained;
 pub use explanation::{ExplainedCandle, ExplainedFill, OrderExplanation, Step, explanation};
-pub use flows::FlowQuery;
+pub use flows::{FlowQuery, FoundFlows};
 pub use grid_explanation::{GridExplanation, grid_explanation};
 pub use grid_preview::{GridPreview, GridSide};
 pub use grids::{GRID_PAGE_MAX, GridOrder, GridPage, GridQuery, GridSort, grid_history, grid_orders, grids};

@@ -7,7 +7,7 @@ use store::SNAPSHOT_BYTES_MAX;
 use trading::Account;
 
 /// The version of this form. Another one is ignored, and made anew.
-pub(crate) const FORMAT: &str = "4";
+pub(crate) const FORMAT: &str = "5";
 /// The quickest there is: a higher one takes several times as long for a tenth less.
 const LEVEL: i32 = 1;
 /// What one text may come to. A snapshot beyond it is none.

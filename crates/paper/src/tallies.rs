@@ -10,11 +10,12 @@ use store::{AccountId, JournalHead, PaperAssets, PaperTally, Reader, TallyDays};
 use trading::{Account, Currency, Engine, Entry, Feed, MarketView, Money};
 
 use crate::PaperError;
+use crate::book;
 use crate::service::{Moment, Paper};
 
 impl Paper {
     /// Works out what accounts contribute, and keeps it, all of them in one transaction. One of which that cannot be done is told to the
-    /// log, and hinders no other.
+    /// log, and hinders no other. All of a journal may be read, a page at a time: this is for a job.
     pub fn tally(
         &self,
         ids: &[AccountId],
@@ -23,13 +24,40 @@ impl Paper {
     ) -> Result<(), PaperError> {
         let mut tallies = Vec::new();
         for id in ids {
-            match self.tally_of(*id, days, (&mut *reader, moment)) {
-                Ok(tally) => tallies.extend(tally),
-                Err(error) => tracing::error!(%error, account = id.0, "cannot tally a paper account"),
-            }
+            tallies.extend(self.logged_tally(*id, days, (&mut *reader, moment), TallyLimit::NONE));
         }
+        self.put_tallies(&tallies)
+    }
+
+    /// The same for one account, with the work that a request may do. Whether it is done: one with more work is left to the job.
+    pub fn tally_within_request(
+        &self,
+        id: AccountId,
+        days: &TallyDays,
+        at: (&mut Reader, Moment),
+    ) -> Result<bool, PaperError> {
+        let limit = TallyLimit { entries: self.portion.replayed, portions: self.portion.each_request };
+        let tally = self.logged_tally(id, days, at, limit);
+        self.put_tallies(tally.as_slice())?;
+        Ok(tally.is_some())
+    }
+
+    fn logged_tally(
+        &self,
+        id: AccountId,
+        days: &TallyDays,
+        at: (&mut Reader, Moment),
+        limit: TallyLimit,
+    ) -> Option<PaperTally> {
+        self.tally_of(id, days, at, limit).unwrap_or_else(|error| {
+            tracing::error!(%error, account = id.0, "cannot tally a paper account");
+            None
+        })
+    }
+
+    fn put_tallies(&self, tallies: &[PaperTally]) -> Result<(), PaperError> {
         if !tallies.is_empty() {
-            self.accounts.put_paper_tallies(&tallies)?;
+            self.accounts.put_paper_tallies(tallies)?;
         }
         Ok(())
     }
@@ -49,22 +77,29 @@ impl Paper {
         Ok(self.accounts.drop_paper_tallies()?)
     }
 
+    /// `None` if there is nothing to tally, or the limit is reached first.
     fn tally_of(
         &self,
         id: AccountId,
         days: &TallyDays,
         (reader, moment): (&mut Reader, Moment),
+        limit: TallyLimit,
     ) -> Result<Option<PaperTally>, PaperError> {
         let Some(head) = self.accounts.journal_head(id)? else { return Ok(None) };
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
         let ends: Vec<(Date, Timestamp)> =
             days.ends.iter().filter_map(|day| Some((*day, end_of(*day, &feed)?))).collect();
-        let mut replay = self.replay(id, head, ends.first().map(|(_, at)| *at))?;
+        let first = ends.first().map(|(_, at)| *at);
+        let Some(mut replay) = self.replay(id, head, first, limit)? else { return Ok(None) };
         let mut assets = Vec::new();
         for (day, at) in ends {
-            if replay.play_to(&engine, at) {
-                assets.push(PaperAssets { day, amounts: worth(&replay.account, &engine.view(at)) });
+            match replay.play_to(&engine, at)? {
+                Played::Begun => {
+                    assets.push(PaperAssets { day, amounts: worth(&replay.account, &engine.view(at)) });
+                }
+                Played::NotBegun => {}
+                Played::Unfinished => return Ok(None),
             }
         }
         let tally = PaperTally {
@@ -78,50 +113,113 @@ impl Paper {
         Ok(Some(feed.checked(tally)?))
     }
 
-    /// The account before the first of some instants.
+    /// The account before the first of some instants. `None` if its journal is too long for the limit.
     fn replay(
         &self,
         id: AccountId,
         head: JournalHead,
         first: Option<Timestamp>,
-    ) -> Result<Replay, PaperError> {
-        let horizon = head.horizon;
-        if first.is_some_and(|first| horizon <= first) {
+        limit: TallyLimit,
+    ) -> Result<Option<Replay<'_>>, PaperError> {
+        let page = Vec::new().into_iter().peekable();
+        let portions = limit.portions;
+        if first.is_some_and(|first| head.horizon <= first) {
             // As it is, it has not come so far, and its journal need not be read.
             let account = self.described(id)?;
             if account.entries() == head.last_number {
-                return Ok(Replay { account, rest: Vec::new().into_iter().peekable(), horizon });
+                return Ok(Some(Replay {
+                    paper: self,
+                    id,
+                    account,
+                    page,
+                    read: head.last_number,
+                    head,
+                    portions,
+                }));
             }
         }
-        let mut entries = self.journal(id)?;
-        // What is added meanwhile is not looked at.
-        entries.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
-        Ok(Replay { account: Account::default(), rest: entries.into_iter().peekable(), horizon })
+        let account = Account::default();
+        let is_short = head.last_number <= limit.entries;
+        Ok(is_short.then_some(Replay { paper: self, id, account, page, read: 0, head, portions }))
     }
 }
 
-/// An account on its way through its journal, and beyond the end of it as the market has it.
-struct Replay {
-    account: Account,
-    rest: Peekable<IntoIter<Entry>>,
-    /// How far the account has come by itself.
-    horizon: Timestamp,
+/// The work of one tally at most.
+#[derive(Clone, Copy, Debug)]
+struct TallyLimit {
+    /// Entries of the journal that are read.
+    entries: u64,
+    /// Portions in which the account is played on beyond its journal.
+    portions: u32,
 }
 
-impl Replay {
-    /// Whether the account had begun by an instant.
-    fn play_to(&mut self, engine: &Engine<'_>, at: Timestamp) -> bool {
-        while let Some(entry) = self.rest.next_if(|entry| entry.at.is_none_or(|then| then <= at)) {
+impl TallyLimit {
+    const NONE: TallyLimit = TallyLimit { entries: u64::MAX, portions: u32::MAX };
+}
+
+/// An account on its way through its journal, of which one page is in memory, and beyond the end of it as the market has it.
+struct Replay<'a> {
+    paper: &'a Paper,
+    id: AccountId,
+    account: Account,
+    page: Peekable<IntoIter<Entry>>,
+    /// The last entry that was read.
+    read: u64,
+    /// What is added to the journal after this is not looked at.
+    head: JournalHead,
+    /// Portions of work that are left.
+    portions: u32,
+}
+
+/// Whether an account had begun by an instant.
+enum Played {
+    Begun,
+    NotBegun,
+    /// The instant is too much work away, or the journal was cut meanwhile.
+    Unfinished,
+}
+
+impl Replay<'_> {
+    fn play_to(&mut self, engine: &Engine<'_>, at: Timestamp) -> Result<Played, PaperError> {
+        loop {
+            if !self.fill_page()? {
+                return Ok(Played::Unfinished);
+            }
+            let Some(entry) = self.page.next_if(|entry| entry.at.is_none_or(|then| then <= at)) else {
+                break;
+            };
             self.account.apply(&entry);
         }
         if self.account.began().is_none() {
-            return false;
+            return Ok(Played::NotBegun);
         }
-        if self.rest.peek().is_none() && self.horizon < at {
-            self.account.set_horizon(Some(self.horizon));
-            engine.advance(&mut self.account, at);
+        if self.page.peek().is_none() && self.head.horizon < at {
+            self.account.set_horizon(Some(self.head.horizon));
+            while self.account.horizon() < Some(at) {
+                let Some(left) = self.portions.checked_sub(1) else { return Ok(Played::Unfinished) };
+                self.portions = left;
+                self.paper.portion.advance(engine, &mut self.account, at);
+            }
         }
-        true
+        Ok(Played::Begun)
+    }
+
+    /// Reads the next page if the last one is used up; after the last one there is none. Whether the journal is still the same.
+    fn fill_page(&mut self) -> Result<bool, PaperError> {
+        if self.page.peek().is_some() || self.read >= self.head.last_number {
+            return Ok(true);
+        }
+        let mut entries = book::read(&self.paper.accounts, self.id, self.read)?;
+        entries.retain(|entry| entry.number <= self.head.last_number);
+        let Some(last) = entries.last() else {
+            let is_whole =
+                self.paper.accounts.journal_head(self.id)?.is_some_and(|now| now.follows(&self.head));
+            let short = PaperError::Short { account: self.id.0, number: self.read };
+            return if is_whole { Err(short) } else { Ok(false) };
+        };
+        self.read = last.number;
+        self.page = entries.into_iter().peekable();
+        Ok(true)
     }
 }
 

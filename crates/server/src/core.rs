@@ -295,7 +295,8 @@ impl Core {
         paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
     }
 
-    /// Tallies a paper account whose level is asked for, unless that has been done today. It may read all of a journal.
+    /// Tallies a paper account whose level is requested, unless that has been done today or is too much work for a request: then the
+    /// level follows when the job `paper_levels` has done it.
     pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
@@ -305,7 +306,7 @@ impl Core {
         if self.paper.is_tallied(id, days.today)? {
             return Ok(());
         }
-        self.with_reader(|reader| self.paper.tally(&[id], &days, (reader, moment)))
+        self.with_reader(|reader| self.paper.tally_within_request(id, &days, (reader, moment))).map(drop)
     }
 
     pub(crate) fn market_clock(&self) -> &MarketClock {

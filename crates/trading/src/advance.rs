@@ -8,7 +8,7 @@ use market::{Market, Symbol, Timestamp};
 use crate::account::Account;
 use crate::candle_step::{Aftermath, act, release_inside};
 use crate::event::Event;
-use crate::feed::EffectiveCandle;
+use crate::feed::{EffectiveCandle, Feed};
 use crate::forced::sell_by_force;
 use crate::grid;
 use crate::option_expiry::expire_options;
@@ -21,35 +21,62 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// Brings an account to an instant. The first time is where its time begins. After so many entries it stops, once everything of the
-/// instant has happened: the account's horizon says where.
-pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, entries_max: usize) {
+/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its corporate actions.
+const HOLDING_COST: u64 = 20;
+
+/// The work after which [`advance`] stops, once everything of the instant has happened. Where it stops makes no difference to the
+/// account.
+#[derive(Clone, Copy, Debug)]
+pub struct AdvanceLimit {
+    /// Entries made.
+    pub entries: usize,
+    /// Candles scanned. A day of a symbol costs a fixed number more, since a feed looks it up even if it has no candles; an instant
+    /// of the clock costs a fixed number for each holding.
+    pub candles: u64,
+}
+
+impl AdvanceLimit {
+    pub const NONE: AdvanceLimit = AdvanceLimit { entries: usize::MAX, candles: u64::MAX };
+}
+
+/// Brings an account to an instant, or as far as a limit allows: the account's horizon says where. The first time is where its time
+/// begins.
+pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
     let Some(mut now) = work.account.horizon else {
         work.record(Some(to), Event::Began);
         return;
     };
-    if now == to {
-        return;
-    }
     let mut ahead = Ahead::default();
+    let mut cost: u64 = 0;
     let mut timer = timers::next(work.account, work.feed, now);
-    loop {
-        let candle = ahead.next(work, now, to);
-        let Some(at) = [candle, timer].into_iter().flatten().min().filter(|at| *at <= to) else { break };
+    while now < to {
+        let through = ahead.through(work.account, now, to);
+        let (candle, scanned) = ahead.next(work.feed, now, through);
+        cost = cost.saturating_add(scanned);
         let before = work.account.entries;
-        let is_timed = timer == Some(at);
-        step(work, &ahead, at, is_timed);
-        now = at;
-        if work.outcome.entries.len() >= entries_max {
-            work.account.set_horizon(Some(now));
-            return;
+        let next = [candle, timer].into_iter().flatten().min().filter(|at| *at <= through);
+        let is_timed = next.is_some() && timer == next;
+        if let Some(at) = next {
+            step(work, &ahead, at, is_timed);
+        }
+        now = next.unwrap_or(through);
+        if is_timed {
+            cost = cost.saturating_add(holdings_cost(work.account));
+        }
+        if work.outcome.entries.len() >= limit.entries || cost >= limit.candles {
+            break;
         }
         // The clock's next instant changes only when something did.
         if is_timed || work.account.entries != before {
             timer = timers::next(work.account, work.feed, now);
         }
     }
-    work.account.set_horizon(Some(to));
+    work.account.set_horizon(Some(now));
+}
+
+fn holdings_cost(account: &Account) -> u64 {
+    let holdings = account.positions.len().saturating_add(account.open.len()) as u64;
+    HOLDING_COST.saturating_mul(holdings.saturating_add(1))
 }
 
 /// The candles that an account has before it.
@@ -59,16 +86,38 @@ struct Ahead {
     tapes: Vec<(Symbol, Tape)>,
     /// The entry as of which they are the right ones.
     as_of: Option<u64>,
+    /// The end of the day that is being scanned.
+    through: Option<Timestamp>,
 }
 
+/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between two steps.
+const STEP: i64 = 86_400;
+
 impl Ahead {
-    /// When the next candle acts that may matter.
-    fn next(&mut self, work: &Work<'_>, now: Timestamp, to: Timestamp) -> Option<Timestamp> {
-        if self.as_of != Some(work.account.entries) {
-            self.aim(work.account, now);
-            self.as_of = Some(work.account.entries);
+    /// How far to look for the next candle: to the end of the current day, or all the way if no candle matters.
+    fn through(&mut self, account: &Account, now: Timestamp, to: Timestamp) -> Timestamp {
+        if self.as_of != Some(account.entries) {
+            self.aim(account, now);
+            self.as_of = Some(account.entries);
         }
-        self.tapes.iter_mut().filter_map(|(symbol, tape)| tape.peek(work.feed, symbol, now, to)).min()
+        if self.tapes.is_empty() {
+            return to;
+        }
+        let end = self.through.filter(|end| *end > now);
+        let end = end.unwrap_or(Timestamp(now.0.saturating_add(STEP))).min(to);
+        self.through = Some(end);
+        end
+    }
+
+    /// When the next candle acts that may matter, and the cost of finding it.
+    fn next(&mut self, feed: &dyn Feed, now: Timestamp, through: Timestamp) -> (Option<Timestamp>, u64) {
+        let mut cost: u64 = 0;
+        let mut first: Option<Timestamp> = None;
+        for (symbol, tape) in &mut self.tapes {
+            let found = tape.peek(feed, symbol, (now, through), &mut cost);
+            first = [first, found].into_iter().flatten().min();
+        }
+        (first, cost)
     }
 
     /// Candles of open orders and grids matter, and every candle of what could be sold by force.

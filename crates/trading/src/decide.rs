@@ -25,9 +25,9 @@ pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Re
         return Err(Refusal::plain(text));
     }
     if account.is_full() && command.adds() {
-        let most = account.settings.limits.journal_entries;
         let text = format!(
-            "the journal of this account is full, it has {most} entries: its operator can raise journal_entries, or reset it"
+            "the journal of this account is full, it has {} entries: its operator can raise journal_entries, or reset it",
+            account.entries
         );
         return Err(Refusal::plain(text));
     }

@@ -7,7 +7,7 @@
 use market::Timestamp;
 
 use crate::account::Account;
-use crate::advance::advance;
+use crate::advance::{AdvanceLimit, advance};
 use crate::command::Command;
 use crate::decide::decide;
 use crate::feed::Feed;
@@ -23,7 +23,7 @@ pub struct Engine<'a> {
 
 impl std::fmt::Debug for Engine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("Engine").finish_non_exhaustive()
     }
 }
 
@@ -39,15 +39,15 @@ impl<'a> Engine<'a> {
 
     /// Lets everything happen to an account that happens up to an instant. An account that is further already stays so.
     pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
-        self.advance_within(account, to, usize::MAX)
+        self.advance_within(account, to, AdvanceLimit::NONE)
     }
 
-    /// The same in portions: stops after the instant at which it has made so many entries. [`Account::horizon`] says how far it came;
-    /// going on from there gives what one step would have given.
-    pub fn advance_within(&self, account: &mut Account, to: Timestamp, entries_max: usize) -> Outcome {
+    /// The same in portions: stops when it has done so much work. [`Account::horizon`] says how far it came; going on from there gives
+    /// what one step would have given.
+    pub fn advance_within(&self, account: &mut Account, to: Timestamp, limit: AdvanceLimit) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         if work.account.horizon.is_none_or(|horizon| horizon <= to) {
-            advance(&mut work, to, entries_max);
+            advance(&mut work, to, limit);
         }
         work.outcome
     }
@@ -58,7 +58,7 @@ impl<'a> Engine<'a> {
         let mut work = Work::new(account, self.feed, self.tables);
         let is_preparing = work.account.horizon.is_none() && !command.is_of_client();
         if !is_preparing && work.account.horizon.is_none_or(|horizon| horizon <= now) {
-            advance(&mut work, now, usize::MAX);
+            advance(&mut work, now, AdvanceLimit::NONE);
         }
         match decide(work.account, command, &self.view(now)) {
             Ok(events) => {

@@ -107,6 +107,7 @@ mod words;
 mod work;
 
 pub use account::Account;
+pub use advance::AdvanceLimit;
 pub use balance::{Balance, balance, balances, fees_at};
 pub use checks::has_same_terms;
 pub use command::{Command, Submit, SubmitGrid};

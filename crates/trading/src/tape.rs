@@ -1,4 +1,4 @@
-//! Candles of one symbol in the order in which they act, looked through in steps of a day. Only those that may do something to the
+//! Candles of one symbol in the order in which they act, scanned up to an instant at a time. Only those that may do something to the
 //! symbol's orders are kept.
 
 use market::{Symbol, Timestamp};
@@ -16,7 +16,8 @@ pub(crate) struct Tape {
     through: Timestamp,
 }
 
-const STEP: i64 = 86_400;
+/// The cost of a scan beyond its candles: a feed looks a day up, also one that has none.
+const SCAN_COST: u64 = 100;
 
 impl Tape {
     pub(crate) fn new(reach: Reach, after: Timestamp) -> Tape {
@@ -33,34 +34,38 @@ impl Tape {
         }
     }
 
-    /// When the next candle after an instant acts that may matter, up to another.
+    /// When the next candle after an instant acts that may matter, up to another. Adds what it costs to find it.
     pub(crate) fn peek(
         &mut self,
         feed: &dyn Feed,
         symbol: &Symbol,
-        now: Timestamp,
-        to: Timestamp,
+        (now, through): (Timestamp, Timestamp),
+        cost: &mut u64,
     ) -> Option<Timestamp> {
         loop {
             while let Some((_, effective)) = self.candles.get(self.next) {
                 if effective.at > now {
-                    return (effective.at <= to).then_some(effective.at);
+                    return (effective.at <= through).then_some(effective.at);
                 }
                 self.next += 1;
             }
             let from = self.through.max(now);
-            if from >= to {
+            if from >= through {
                 return None;
             }
-            self.look(feed, symbol, from, Timestamp(from.0.saturating_add(STEP)).min(to));
+            let scanned = self.look(feed, symbol, from, through);
+            *cost = cost.saturating_add(scanned).saturating_add(SCAN_COST);
         }
     }
 
-    fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) {
+    /// Takes the candles between two instants that are within reach. How many there were.
+    fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) -> u64 {
         let Tape { reach, candles, .. } = self;
         candles.clear();
+        let mut scanned: u64 = 0;
         let mut last: Option<(Timestamp, usize)> = None;
         feed.scan(symbol, after, through, &mut |effective| {
+            scanned = scanned.saturating_add(1);
             let place = last.filter(|(at, _)| *at == effective.at).map_or(0, |(_, place)| place + 1);
             last = Some((effective.at, place));
             // Of candles that came together, one may move the base of a grid, and so bring those behind it into reach.
@@ -71,6 +76,7 @@ impl Tape {
         });
         self.next = 0;
         self.through = through;
+        scanned
     }
 
     /// The candles of an instant which `peek` has just named, each with its place among all of that instant.

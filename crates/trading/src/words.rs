@@ -131,6 +131,8 @@ words! {
         Holdings = "holdings",
         /// It has triggered as often as it may in a day.
         Triggers = "triggers",
+        /// The journal of the account has no room for more orders.
+        Journal = "journal",
         /// Its last day had a daily candle and no minutes.
         Minutes = "needs one-minute candles",
     }

@@ -74,6 +74,32 @@ fn a_name_that_was_used_for_other_terms_is_refused() {
     );
 }
 
+#[test]
+fn the_entry_of_a_request_with_a_name_is_stored_with_it() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    // A standing clock: all of it happens at one instant.
+    let now = replay("10:00:15");
+    let command = Command::submit(limit(Side::Buy, 200, "300.00"));
+    let orders: Vec<_> = ["one", "two", "three"]
+        .iter()
+        .map(|name| service.named(id, now, &command, name).unwrap().order.unwrap())
+        .collect();
+    let journal = service.paper.journal(id).unwrap();
+    let number = |order| {
+        let entry = journal.iter().find(|entry| entry.event.order() == Some(order));
+        entry.map(|entry| entry.number).unwrap()
+    };
+    let stored = house.accounts().journal_request(id, "two", market::Timestamp(0)).unwrap();
+    assert_eq!(stored, Some(format!("{} {}", orders[1], number(orders[1]))));
+    // One without an entry, or with another's, is found all the same.
+    let known = service.read(id, now, |reading| reading.account.order(orders[1]).cloned().unwrap());
+    for entry in [Some(number(orders[1])), None, Some(number(orders[0])), Some(99)] {
+        let accepted = service.paper.accepted(id, &known, entry).unwrap();
+        assert_eq!(accepted.map(|accepted| accepted.id), Some(orders[1]), "{entry:?}");
+    }
+}
+
 /// A rejected order has a number, too.
 #[test]
 fn a_name_of_a_rejected_order_is_kept_for_its_terms() {

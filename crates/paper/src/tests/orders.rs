@@ -146,8 +146,12 @@ fn the_flow_of_cash_is_in_the_journal() {
         symbol: None,
         most: 50,
     };
-    let flows =
-        service.with_reader(|reader| service.paper.flows(id, &query, (reader, replay("10:05")))).unwrap();
+    let found = |query: &FlowQuery| {
+        service.with_reader(|reader| service.paper.flows(id, query, (reader, replay("10:05")))).unwrap()
+    };
+    let all = found(&query);
+    assert_eq!(all.entries, service.paper.journal(id).unwrap().len() as u64);
+    let flows = all.flows;
     let names: Vec<String> =
         flows.iter().map(|flow| format!("{} {}", flow.name, flow.amount.text())).collect();
     assert_eq!(names.last().unwrap(), "Deposit 500000.00");
@@ -156,13 +160,16 @@ fn the_flow_of_cash_is_in_the_journal() {
     // Of a long list a page takes the newest, and reads no further.
     for most in 0..=flows.len() {
         let page = FlowQuery { most, ..query.clone() };
-        let found =
-            service.with_reader(|reader| service.paper.flows(id, &page, (reader, replay("10:05")))).unwrap();
-        assert_eq!(found, flows[..most]);
+        assert_eq!(found(&page).flows, flows[..most]);
+    }
+    // Of a symbol there are its own, and of another none.
+    for (symbol, count) in [("700.HK", 7), ("1700.HK", 0)] {
+        let of_symbol = found(&FlowQuery { symbol: symbol.parse().ok(), ..query.clone() });
+        assert_eq!(of_symbol.flows.len(), count, "{symbol}");
+        assert!(of_symbol.flows.iter().all(|flow| flows.contains(flow)));
     }
     let early = FlowQuery { through: super::house::at("10:00"), ..query };
-    let none =
-        service.with_reader(|reader| service.paper.flows(id, &early, (reader, replay("10:05")))).unwrap();
+    let none = found(&early).flows;
     assert!(none.is_empty(), "the account began at its first request: {none:?}");
 }
 

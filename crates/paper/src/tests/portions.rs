@@ -1,7 +1,11 @@
 //! What one account may hold up: it is brought forward in portions, and a request waits for a few of them.
 
+use market::{Date, Market, Venues};
 use store::AccountId;
-use trading::{Command, GridRuleInput, Quantity, Side, SubmitGrid, parse_price, plain_price};
+use trading::{
+    AdvanceLimit, Command, GridRuleInput, OrderType, Quantity, Side, SubmitGrid, Terms, TimeInForce,
+    parse_price, plain_price,
+};
 
 use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
@@ -72,7 +76,8 @@ fn state(service: &Service, id: AccountId, moment: Moment) -> Vec<String> {
     })
 }
 
-const SMALL: Portion = Portion { entries: 4, candles: 200_000, each_request: 2 };
+const SMALL: Portion =
+    Portion { limit: AdvanceLimit { entries: 4, candles: 200_000 }, each_request: 2, replayed: 100 };
 
 #[test]
 fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
@@ -93,7 +98,7 @@ fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
     loop {
         let advanced = advance(&service, &[hog], now);
         let after = entries(&service, hog);
-        assert!(after - before <= SMALL.entries + 60, "{} entries in a turn", after - before);
+        assert!(after - before <= SMALL.limit.entries + 60, "{} entries in a turn", after - before);
         (turns, before) = (turns + 1, after);
         if advanced.behind.is_empty() {
             break;
@@ -119,7 +124,10 @@ fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
     let before = entries(&service, id);
     let PaperError::CatchingUp { at: reached, to } = ask(&service).unwrap_err() else { panic!() };
     assert!(reached > at("10:00:15") && reached < to && to == at("10:30"), "{reached} {to}");
-    assert!(entries(&service, id) - before <= 2 * (SMALL.entries + 60), "finished portions are written");
+    assert!(
+        entries(&service, id) - before <= 2 * (SMALL.limit.entries + 60),
+        "finished portions are written"
+    );
     // Nothing is ordered by a request that is refused.
     let order = Command::submit(limit(Side::Buy, 100, "290.00"));
     assert!(matches!(service.command(id, now, &order), Err(PaperError::CatchingUp { .. })));
@@ -141,25 +149,99 @@ fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
     assert_eq!(state(&patient, other, now).len(), 6);
 }
 
+/// A limit order far below the market, until it is cancelled.
+fn good_til_canceled(symbol: &str, price: &str) -> Terms {
+    let terms = Terms::new(symbol.parse().unwrap(), Side::Buy, OrderType::Limit, Quantity::whole(100));
+    let time_in_force = TimeInForce::GoodTilCanceled;
+    Terms { price: Some(parse_price(price).unwrap()), time_in_force, ..terms }
+}
+
+/// Ten o'clock so many days before the 18th.
+fn days_before(days: i64) -> Moment {
+    replay(&format!("{}:00", 10 - 24 * days))
+}
+
 #[test]
-fn a_portion_looks_at_so_many_candles_whether_or_not_anything_happens() {
+fn a_portion_scans_so_many_candles_whether_or_not_anything_happens() {
     let house = house();
+    // An hour of the day after.
+    let later: Vec<String> = (0..60).map(|minute| format!("34:{minute:02} 300 301 300 300 50000")).collect();
+    house.import(&later.iter().map(String::as_str).collect::<Vec<_>>());
     let mut service = house.service();
     let id = house.account("ann");
-    service.submit(
-        id,
-        replay("10:00:20"),
-        trading::Terms {
-            time_in_force: trading::TimeInForce::GoodTilCanceled,
-            ..limit(Side::Buy, 100, "250.00")
-        },
-    );
-    // A day and a half of one security.
-    service.paper.portion = Portion { entries: 1_000, candles: 36 * 60, each_request: 1 };
-    let after = |days: i64| replay(&format!("{}:00", 10 + 24 * days));
-    assert_eq!(advance(&service, &[id], after(1)).behind, []);
-    assert_eq!(advance(&service, &[id], after(4)).behind, [id]);
-    assert_eq!(advance(&service, &[id], after(4)).behind, []);
+    service.submit(id, replay("10:00:20"), good_til_canceled("700.HK", "250.00"));
+    // More than a day without candles costs, and less than the hour.
+    service.paper.portion = Portion {
+        limit: AdvanceLimit { entries: 1_000, candles: 150 },
+        each_request: 1,
+        ..Portion::default()
+    };
+    let after = |hours: i64| replay(&format!("{hours}:00"));
+    assert_eq!(advance(&service, &[id], after(20)).behind, []);
+    assert_eq!(advance(&service, &[id], after(106)).behind, [id]);
+    let more = (0..20).take_while(|_| !advance(&service, &[id], after(106)).behind.is_empty()).count();
+    assert!((1..4).contains(&more), "{more}");
+}
+
+#[test]
+fn an_account_that_watches_nothing_crosses_years_in_one_request() {
+    let house = house();
+    let (id, service) = (house.account("ann"), house.service());
+    // Since 2022-01-04.
+    let began = days_before(1_534);
+    service.read(id, began, |reading| assert_eq!(reading.account.began(), Some(began.as_of.now())));
+    let now = replay("10:30");
+    let seen = service.read(id, now, |reading| (reading.account.horizon(), reading.account.entries()));
+    assert_eq!(seen.0, Some(at("10:30")));
+    // A position alone has its rolls, and no candles to scan.
+    let position = Command::EnterPosition {
+        symbol: "700.HK".parse().unwrap(),
+        quantity: Quantity::whole(500),
+        cost: parse_price("300").unwrap(),
+    };
+    let bob = house.account("bob");
+    service.command(bob, began, &position).unwrap();
+    assert_eq!(service.read(bob, now, |reading| reading.account.horizon()), Some(at("10:30")));
+}
+
+#[test]
+fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
+    let house = House::new(&[]);
+    let symbols: Vec<String> = (1..=12).map(|number| format!("{number}.HK")).collect();
+    let rows: String = symbols.iter().map(|symbol| format!("{symbol},A,HKD,100,HKEquity\n")).collect();
+    house.import_file("securities.csv", &format!("symbol,name_en,currency,lot_size,board\n{rows}"));
+    let dates = std::iter::successors("2026-01-05".parse::<Date>().ok(), |date| date.tomorrow().ok());
+    let venues = Venues::built_in().unwrap();
+    let calendar = venues.of(Market::Hk).calendar();
+    let dates: Vec<Date> = dates.take(75).filter(|date| calendar.kind(*date).is_some()).collect();
+    let rows = dates
+        .iter()
+        .flat_map(|date| symbols.iter().map(move |symbol| format!("{symbol},{date},30,31,29,30,9000000\n")));
+    let rows: String = rows.collect();
+    house.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
+    // From 2026-01-06 to 2026-03-20.
+    let (first, last) = (days_before(71), days_before(-2));
+    let mut service = house.service();
+    let accounts = ["ann", "bob"].map(|name| house.account(name));
+    for id in accounts {
+        for symbol in &symbols {
+            service.submit(id, first, good_til_canceled(symbol, "10.00"));
+        }
+    }
+    let [ann, bob] = accounts;
+    let ask = |service: &Service, id| {
+        service.with_reader(|reader| service.paper.read(id, (reader, last), |reading| reading.view.at))
+    };
+    assert_eq!(ask(&service, ann).unwrap(), last.as_of.now());
+    // The same work is too much for smaller portions, and is done by several requests.
+    service.paper.portion = Portion {
+        limit: AdvanceLimit { entries: 1_000, candles: 8_000 },
+        each_request: 5,
+        ..Portion::default()
+    };
+    assert!(matches!(ask(&service, bob), Err(PaperError::CatchingUp { .. })));
+    let tries = (0..20).take_while(|_| ask(&service, bob).is_err()).count();
+    assert!((1..10).contains(&tries), "{tries}");
 }
 
 #[test]

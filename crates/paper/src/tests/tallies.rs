@@ -1,9 +1,10 @@
 use market::Date;
 use store::{AccountId, TallyDays};
-use trading::{Command, Currency, Money, OrderType, Quantity, Side, Terms, parse_price};
+use trading::{AdvanceLimit, Command, Currency, Money, OrderType, Quantity, Side, Terms, parse_price};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
 use crate::Travel;
+use crate::portion::Portion;
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
@@ -138,4 +139,54 @@ fn a_rewind_takes_back_what_followed_and_the_next_tally_works_it_out_anew() {
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 5000000000; 0");
     service.paper.drop_tallies().unwrap();
     assert_eq!(known(&house, id, "2026-03-19"), "; 0");
+}
+
+#[test]
+fn a_request_tallies_as_much_as_a_request_may_and_the_job_does_the_rest() {
+    let house = House::new(&G1);
+    let (ann, bob) = (house.account("ann"), house.account("bob"));
+    let mut service = house.service();
+    let worth = "2026-03-18 HKD 4999952500; 1";
+    let within_request = |service: &Service, id| {
+        let at = replay("34:00");
+        let days = days("2026-03-19");
+        service.with_reader(|reader| service.paper.tally_within_request(id, &days, (reader, at))).unwrap()
+    };
+    // The journal of ann has the fill; bob has it before him.
+    for id in [ann, bob] {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    }
+    service.read(ann, replay("10:02"), |_| ());
+    service.paper.portion = Portion { replayed: 3, ..Portion::default() };
+    assert!(!within_request(&service, ann), "its journal is longer");
+    let one_entry = AdvanceLimit { entries: 1, candles: 1 };
+    service.paper.portion = Portion { limit: one_entry, each_request: 1, ..Portion::default() };
+    assert!(!within_request(&service, bob), "it needs more than a portion");
+    for id in [ann, bob] {
+        assert_eq!(known(&house, id, "2026-03-18"), "; 0");
+        assert!(!service.paper.is_tallied(id, date("2026-03-19")).unwrap());
+    }
+    tally(&service, &[ann, bob], "34:00", "2026-03-19");
+    assert_eq!([ann, bob].map(|id| known(&house, id, "2026-03-18")), [worth; 2]);
+    // A request that may do all of it comes to the same.
+    service.paper.drop_tallies().unwrap();
+    service.paper.portion = Portion::default();
+    assert!([ann, bob].map(|id| within_request(&service, id)).iter().all(|is_done| *is_done));
+    assert_eq!([ann, bob].map(|id| known(&house, id, "2026-03-18")), [worth; 2]);
+}
+
+#[test]
+fn a_journal_of_several_pages_is_tallied_as_one() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    service.read(id, replay("10:00"), |_| ());
+    let one = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
+    let many = vec![one; 5_000];
+    for clock in ["10:00:15", "34:00"] {
+        let at = replay(clock);
+        service.with_reader(|reader| service.paper.commands(id, &many, None, None, (reader, at))).unwrap();
+    }
+    assert!(service.paper.journal(id).unwrap().len() > 10_000);
+    tally(&service, &[id], "34:00", "2026-03-19");
+    assert_eq!(known(&house, id, "2026-03-18"), "2026-03-18 HKD 5050000000; 0");
 }

@@ -2,13 +2,12 @@
 
 use market::Symbol;
 use paper::{
-    Done, Equity, FlowQuery, GridExplanation, GridPreview, Moment, OrderExplanation, PaperError, Preview,
-    Reading, StatementId, StatementList,
+    Done, Equity, FlowQuery, FoundFlows, GridExplanation, GridPreview, Moment, OrderExplanation, PaperError,
+    Preview, Reading, StatementId, StatementList,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::Reader;
-use trading::ledger::CashFlow;
 use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
 
 use super::credentials::Admitted;
@@ -119,7 +118,7 @@ impl<'a> Trader<'a> {
         self.admitted.account().terms.read_only
     }
 
-    pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {
+    pub(crate) fn flows(&self, query: &FlowQuery) -> Result<FoundFlows, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         self.ask(|reader| core.paper.flows(id, query, (reader, &**core)))

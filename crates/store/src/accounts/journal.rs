@@ -193,6 +193,13 @@ impl Accounts {
         self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
     }
 
+    /// One entry.
+    pub fn journal_entry(&self, id: AccountId, number: u64) -> Result<Option<JournalEntry>, StoreError> {
+        let after = signed(number.saturating_sub(1));
+        let next = self.read().first(sql::ENTRIES, (id.0, after, 1_u32), JournalEntry::read)?;
+        Ok(next.filter(|entry| entry.number == number))
+    }
+
     /// The next entries after a number that happened within two instants, both included.
     pub fn journal_entries_between(
         &self,

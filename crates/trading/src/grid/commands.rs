@@ -169,6 +169,7 @@ impl NewGrid {
             trigger_times: 0,
             triggered_on: None,
             triggers: 0,
+            skips: 0,
             orders: Vec::new(),
             bought: Quantity::ZERO,
             sold: Quantity::ZERO,

@@ -95,15 +95,18 @@ impl Grid {
         self.base = trigger.price;
         self.last_candle = Some(trigger.candle.time);
         let day = trading_day(self.market(), trigger.candle.time);
-        self.triggers = if self.triggered_on == Some(day) { self.triggers.saturating_add(1) } else { 1 };
-        self.triggered_on = Some(day);
+        if self.triggered_on.replace(day) != Some(day) {
+            (self.triggers, self.skips) = (0, 0);
+        }
+        let count = if trigger.skipped.is_some() { &mut self.skips } else { &mut self.triggers };
+        *count = count.saturating_add(1);
         self.sleep(trigger.skipped, at);
     }
 
-    /// How often it has triggered on the trading day of a candle.
-    pub(super) fn triggers_on(&self, candle: Timestamp) -> u32 {
+    /// How often it has triggered on the trading day of a candle: with an order, and without.
+    pub(super) fn triggers_on(&self, candle: Timestamp) -> (u32, u32) {
         let day = trading_day(self.market(), candle);
-        if self.triggered_on == Some(day) { self.triggers } else { 0 }
+        if self.triggered_on == Some(day) { (self.triggers, self.skips) } else { (0, 0) }
     }
 
     /// Falls asleep, or wakes: a line of its history if that is new.

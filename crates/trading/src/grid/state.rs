@@ -54,11 +54,13 @@ pub struct Grid {
     pub updated_at: Timestamp,
     /// Triggers that made an order.
     pub trigger_times: u64,
-    /// The trading day of its last trigger, and how many that day had so far, skipped ones included.
+    /// The trading day of its last trigger, and how many that day had so far: those that made an order, and those that made none.
     #[serde(default)]
     pub(super) triggered_on: Option<i64>,
     #[serde(default)]
     pub(super) triggers: u32,
+    #[serde(default)]
+    pub(super) skips: u32,
     /// Its orders, oldest first, that which closed it included.
     pub orders: Vec<OrderId>,
     pub bought: Quantity,

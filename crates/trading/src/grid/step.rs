@@ -112,11 +112,17 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Whether it has triggered as often as it may on this trading day, or the journal has no room.
-    fn is_spent(&self) -> bool {
+    /// Why it may not trigger. Triggers that make an order and those that make none have the same limit each: the latter take no order
+    /// from a grid, and both take an entry of the journal.
+    fn spent(&self, is_skipped: bool) -> Option<SleepingReason> {
         let account = &*self.work.account;
-        let triggers = account.grid(self.id).map_or(0, |grid| grid.triggers_on(self.effective.candle.time));
-        triggers >= account.settings.limits.grid_triggers || account.is_full()
+        if account.is_full() {
+            return Some(SleepingReason::Journal);
+        }
+        let counts = account.grid(self.id).map(|grid| grid.triggers_on(self.effective.candle.time));
+        let (triggers, skips) = counts.unwrap_or_default();
+        let count = if is_skipped { skips } else { triggers };
+        (count >= account.settings.limits.grid_triggers).then_some(SleepingReason::Triggers)
     }
 
     /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
@@ -135,9 +141,6 @@ impl Turn<'_, '_> {
             () if open <= levels.down => Side::Buy,
             () => return,
         };
-        if self.is_spent() {
-            return self.sleep(SleepingReason::Triggers);
-        }
         let count = if rule.multiple_trigger { rule.step.count(base, open) } else { 1 };
         self.trigger(GridTriggerKind::Gap, side, rule.quantity.times(count), open);
     }
@@ -162,11 +165,9 @@ impl Turn<'_, '_> {
             if !is_reached {
                 break;
             }
-            if self.is_spent() {
-                self.sleep(SleepingReason::Triggers);
+            if !self.trigger(GridTriggerKind::Level, side, rule.quantity, level) {
                 break;
             }
-            self.trigger(GridTriggerKind::Level, side, rule.quantity, level);
         }
         let extreme = if side.is_buy() { candle.low } else { candle.high };
         if let Some((bound, BoundEvent::Close)) = rule.left(extreme) {
@@ -174,10 +175,15 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// The base moves, and an order is made unless the account's limits say otherwise.
-    fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) {
+    /// The base moves, and an order is made unless the account's limits say otherwise. Whether it may trigger: else it sleeps.
+    fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) -> bool {
+        // Nothing is worked out for a grid that may not trigger either way.
+        if let (Some(reason), Some(_)) = (self.spent(false), self.spent(true)) {
+            self.sleep(reason);
+            return false;
+        }
         let account = &*self.work.account;
-        let Some(grid) = account.grid(self.id) else { return };
+        let Some(grid) = account.grid(self.id) else { return false };
         let base = grid.base;
         let origin = GridOrigin { grid: self.id, kind, price, base };
         let view = self.work.before_roll(self.at);
@@ -185,6 +191,10 @@ impl Turn<'_, '_> {
             Ok(order) => (Some(order), None),
             Err(skip) => (None, Some(skip)),
         };
+        if let Some(reason) = self.spent(skip.is_some()) {
+            self.sleep(reason);
+            return false;
+        }
         let candle = Bar::of(self.effective);
         let (skipped, refusal) = skip.map_or((None, None), |skip| (Some(skip.reason), skip.refusal));
         let grid = self.id;
@@ -193,6 +203,7 @@ impl Turn<'_, '_> {
         if let Some(order) = order {
             self.work.record(Some(self.at), Event::Accepted(Box::new(order)));
         }
+        true
     }
 
     /// A bound was left: its open orders end, what it has built is sold, and it is over.

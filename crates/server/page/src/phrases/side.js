@@ -93,6 +93,7 @@ export const phrase = phrasesOf({
   asleep_minutes: ['waits: it needs one-minute candles', '等待中：需要一分钟K线', '等待中：需要一分鐘K線'],
   asleep_holdings: ['waits: there is not enough to sell', '等待中：可卖数量不足', '等待中：可賣數量不足'],
   asleep_triggers: ['waits: it has triggered as often as it may today', '等待中：今日触发次数已达上限', '等待中：今日觸發次數已達上限'],
+  asleep_journal: ['waits: the journal of the account is full', '等待中：账户记录已满', '等待中：帳戶記錄已滿'],
   because_user: ['by you', '由您暂停', '由您暫停'],
   because_action: ['after a corporate action', '因公司行动', '因公司行動'],
   profit: ['Profit', '盈利', '盈利'],

@@ -12,7 +12,7 @@ import { isLive, levelsOf, sideOf, trimmed } from './levels.js';
 
 const STATUSES = { Performing: 'status_performing', Suspended: 'status_suspended', Canceled: 'status_canceled', Expired: 'status_expired' };
 const ASLEEP = { price: 'asleep_price', position: 'asleep_position', funds: 'asleep_funds', holdings: 'asleep_holdings', triggers: 'asleep_triggers',
-  'needs one-minute candles': 'asleep_minutes' };
+  journal: 'asleep_journal', 'needs one-minute candles': 'asleep_minutes' };
 const BECAUSE = { user: 'because_user', 'corporate action': 'because_action' };
 const MARKETS = ['HK', 'US'];
 const SHOWN_TRIGGERS = 20;

@@ -1,17 +1,18 @@
 //! `GET /v1/asset/cashflow`: movements of cash, newest first.
 
 use market::Timestamp;
-use paper::FlowQuery;
+use paper::{FlowQuery, FoundFlows};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use trading::ledger::CashFlow;
 
 use super::docs::REFUSALS;
+use super::equity::further_requests;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
-use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, RowPace, Site, envelope};
 
 pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
     .parameters(&[
@@ -74,7 +75,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let before = (size as usize).saturating_mul(page.saturating_sub(1) as usize);
     let most = before.saturating_add(size as usize);
-    let flows = trader.flows(&FlowQuery { from, through, symbol, most })?;
+    let FoundFlows { flows, entries } = trader.flows(&FlowQuery { from, through, symbol, most })?;
+    RowPace::Journal.charge(&admitted, site, further_requests(entries));
     let list = flows.iter().skip(before).take(size as usize).map(Flow::of).collect();
     Ok(envelope::success(Flows { list }))
 }

@@ -31,7 +31,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let days = Query::parse(call.query)?.number("days", (1, DAYS_MAX), DAYS_DEFAULT)?;
     let left = trader.equity_left()?;
     let equity = trader.equity(days)?;
-    RowPace::Journal.charge(&admitted, site, further_requests(left, days));
+    RowPace::Journal.charge(&admitted, site, further_requests(left).saturating_add(days / DAYS_EACH));
     Ok(envelope::success(equity))
 }
 
@@ -41,10 +41,9 @@ const DAYS_EACH: u32 = 1_000;
 /// Of a window of 30.
 const FURTHER_MAX: u64 = 20;
 
-/// What a request costs beyond itself: by the entries that had to be read for it, and by its points.
-fn further_requests(entries: u64, days: u32) -> u32 {
-    let entries = (entries / ENTRIES_EACH).min(FURTHER_MAX);
-    u32::try_from(entries).unwrap_or(0).saturating_add(days / DAYS_EACH)
+/// The cost of a request beyond itself, by the entries that had to be read for it.
+pub(super) fn further_requests(entries: u64) -> u32 {
+    u32::try_from((entries / ENTRIES_EACH).min(FURTHER_MAX)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -52,11 +51,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_and_what_is_answered_costs_more_of_the_rate() {
-        for (entries, days, further) in
-            [(0, 366, 0), (4_999, 999, 0), (5_000, 366, 1), (12_000, 1_000, 3), (u64::MAX, 3_000, 23)]
-        {
-            assert_eq!(further_requests(entries, days), further, "{entries} entries, {days} days");
+    fn entries_that_are_read_cost_more_of_the_rate() {
+        for (entries, further) in [(0, 0), (4_999, 0), (5_000, 1), (12_000, 2), (u64::MAX, 20)] {
+            assert_eq!(further_requests(entries), further, "{entries} entries");
         }
     }
 }

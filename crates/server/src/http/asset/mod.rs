@@ -21,7 +21,7 @@ pub use stock::positions_document;
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/account", account::answer).doc(&account::ACCOUNT),
     get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),
-    get("/v1/asset/cashflow", cashflow::answer).doc(&cashflow::CASH_FLOW),
+    get("/v1/asset/cashflow", cashflow::answer).paced(RowPace::Journal).doc(&cashflow::CASH_FLOW),
     get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
     get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
     get("/v1/asset/equity", equity::answer).paced(RowPace::Journal).doc(&equity::EQUITY),
