@@ -124,7 +124,8 @@ describe('the chart page', () => {
   });
 
   it('waits when it is told to, and goes on by itself', async () => {
-    await on.person('Hal Haste', '--rate', '1/10');
+    // A slow machine must not let the window pass before `p` is pressed.
+    await on.person('Hal Haste', '--rate', '1/30');
     await on.visit({ complaints: [/status of 429: GET .*history-candlesticks/] }, async (visitor) => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Hal Haste', '/?symbol=WAX.US&period=5m');
@@ -134,7 +135,8 @@ describe('the chart page', () => {
       await page.getByText('going on in').waitFor();
       await visitor.keep('state-pace');
       await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
-      await page.waitForFunction(() => document.getElementById('count').textContent.includes('history begins'));
+      const isAtFirst = () => document.getElementById('count').textContent.includes('history begins');
+      await page.waitForFunction(isAtFirst, undefined, { timeout: PATIENCE_MS });
       // The same for a view that cannot even begin.
       await page.keyboard.press('p');
       await page.getByRole('heading', { name: 'Asked too often' }).waitFor();

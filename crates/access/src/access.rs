@@ -451,6 +451,8 @@ impl Access {
             false => match self.asked(briefly(|| self.accounts.version())) {
                 // Found just now.
                 Err(_) if self.goes_on_alone()? => None,
+                // The database is there, but no connection was free in time. A busy pool must not fail requests that memory answers.
+                Err(error) if error.is_unanswered() && self.seen().is_some() => None,
                 version => Some(version?),
             },
             true => None,

@@ -163,11 +163,15 @@ impl Access {
         if let Some(known) = self.shared_rates.remaining(id, &ask, RECENT, uptime) {
             return Ok(known);
         }
+        let by_share = (self.health.share(requests), Duration::ZERO);
         if self.goes_on_alone()? {
-            return Ok((self.health.share(requests), Duration::ZERO));
+            return Ok(by_share);
         }
-        let times = self.asked(briefly(|| shared.rate_times(id)))?;
-        Ok((requests.saturating_sub(times.count(within)), times.until_more(within)))
+        match self.asked(briefly(|| shared.rate_times(id))) {
+            Ok(times) => Ok((requests.saturating_sub(times.count(within)), times.until_more(within))),
+            Err(error) if error.is_unanswered() => Ok(by_share),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes a call of the general rule, or says how long it waits.

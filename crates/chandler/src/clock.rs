@@ -106,10 +106,17 @@ impl ServedClock {
 
     /// Notes the clock of a server for commands in other shells. A server whose clock cannot be noted serves all the same.
     pub(crate) fn noted(clock: Clock, notice: &NoticePath) -> ServedClock {
-        let held = notice.hold(&clock).unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot note the clock for commands in other shells: give them --clock");
-            None
-        });
+        let held = notice.hold(&clock);
+        match &held {
+            Ok(Some(_)) => {}
+            Ok(None) => tracing::warn!(
+                "another server of this store has noted its clock, and commands in other shells follow that one: give them --clock"
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "cannot note the clock for commands in other shells: give them --clock");
+            }
+        }
+        let held = held.ok().flatten();
         ServedClock::new(clock, held)
     }
 }

@@ -95,7 +95,12 @@ impl Config {
                 format!("line {number}: ")
             });
             // The parser's text quotes the line below its message; one line is wanted here.
-            let message = error.message().replace('\n', ", ");
+            let mut message = error.message().replace('\n', ", ");
+            if message.starts_with("unknown field `levels_from_paper`") {
+                // Found in files that were edited before it was renamed; the list of all keys does not say which one replaces it.
+                "`levels_from_paper` was replaced by `levels_from`: auto, reported or paper"
+                    .clone_into(&mut message);
+            }
             format!("{}{message}", line.unwrap_or_default())
         })?;
         config.server.check()?;

@@ -8,7 +8,7 @@ use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 use crate::PaperError;
 use crate::book;
 use crate::grid_preview::{GridPreview, preview_grid};
-use crate::opening::ensure_open;
+use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
 use crate::service::{Clock, Paper, Reading};
 
@@ -44,6 +44,19 @@ impl Paper {
         let reading = Reading { account: &account, view: engine.view(now) };
         let seen = look(&Seen { reading, entries: &entries });
         Ok(feed.checked(seen)?)
+    }
+
+    /// Whether an account could be opened like this now: for an account that does not exist yet.
+    pub fn check_opening(
+        &self,
+        opening: &Opening,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<(), PaperError> {
+        let moment = clock.moment();
+        let feed = self.feed(reader, moment)?;
+        let engine = Engine::new(&feed, self.tables());
+        let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
+        feed.checked(opened)?.map(drop)
     }
 
     /// What would become of an order, and what it would cost.

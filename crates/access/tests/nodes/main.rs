@@ -12,6 +12,7 @@ mod harness;
 mod wire;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::{
@@ -45,7 +46,7 @@ impl Nodes {
         let dir = tempfile::tempdir().unwrap();
         let key = dir.path().join("key");
         let open = |wire: &Wire| {
-            let over: Place = place.url_of(user, wire.port, "&connect_timeout=2").parse().unwrap();
+            let over: Place = place.url_of(user, wire.port, "&connect_timeout=2&pool=4").parse().unwrap();
             Access::open_with_key(&over, Some(&key), NOW).unwrap().with_grace(60 * SECOND)
         };
         let (one, two) = (open(&wire_of_one), open(&wire));
@@ -277,6 +278,47 @@ fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
     nodes.come_back(at(2));
     nodes.two.probe().unwrap();
     ask(&nodes.two, &ann, "5.HK", at(2)).unwrap();
+}
+
+#[test]
+fn a_request_that_memory_answers_does_not_fail_when_no_connection_is_free() {
+    let nodes = Nodes::new();
+    let created = create(&nodes.one, "ann", Terms::default());
+    let ann = bearer(&nodes.two, created.access_token.expose()).unwrap();
+    ask(&nodes.two, &ann, "700.HK", START).unwrap();
+    let (place, is_done) = (&nodes.place, AtomicBool::new(false));
+    let schema = place.schema("accounts");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let held = format!("begin; lock table {schema}.credential; select pg_sleep(60)");
+            place.database_sql(&held).unwrap_err()
+        });
+        // A statement waits for the lock for four seconds at most, so each is followed by others.
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Acquire) {
+                    bearer(&nodes.two, "unknown").ok();
+                }
+            });
+        }
+        let waiting = format!(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and pid in \
+             (select pid from pg_locks where relation = '{schema}.credential'::regclass)"
+        );
+        while place.database_sql(&waiting).unwrap() != "4" {
+            std::thread::yield_now();
+        }
+        let answered = ask(&nodes.two, &ann, "700.HK", at(1));
+        let state = nodes.two.reached(at(1));
+        is_done.store(true, Ordering::Release);
+        let release = format!(
+            "select pg_terminate_backend(pid) from pg_locks where mode = 'AccessExclusiveLock' \
+             and relation = '{schema}.credential'::regclass"
+        );
+        place.database_sql(&release).unwrap();
+        assert!(answered.is_ok(), "{answered:?}");
+        assert_eq!(state, DatabaseState::Yes, "it is busy, and not away");
+    });
 }
 
 #[test]

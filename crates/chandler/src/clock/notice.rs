@@ -45,15 +45,18 @@ impl NoticePath {
 
     /// Notes the clock of a command, unless a server has noted its own.
     pub(crate) fn leave(&self, clock: &Clock) -> io::Result<()> {
-        match self.hold(clock)? {
-            Some(held) => held.lock.unlock(),
-            None => Ok(()),
+        // Shared with other commands, so that none of them takes this one for a server.
+        let lock = self.open_lock()?;
+        match lock.try_lock_shared() {
+            Ok(()) => HeldNotice { _lock: lock, note: self.note.clone() }.write(clock),
+            Err(TryLockError::WouldBlock) => Ok(()),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
     /// Notes the clock of a server, for as long as the result lives. `None` if another server has noted its own.
     pub(crate) fn hold(&self, clock: &Clock) -> io::Result<Option<HeldNotice>> {
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&self.lock)?;
+        let lock = self.open_lock()?;
         let mut tries = 0;
         loop {
             match lock.try_lock() {
@@ -66,9 +69,13 @@ impl NoticePath {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        let held = HeldNotice { lock, note: self.note.clone() };
+        let held = HeldNotice { _lock: lock, note: self.note.clone() };
         held.write(clock)?;
         Ok(Some(held))
+    }
+
+    fn open_lock(&self) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.lock)
     }
 }
 
@@ -81,14 +88,15 @@ pub(crate) enum IsServed {
 /// The note of this process. The lock is released when the file is closed.
 #[derive(Debug)]
 pub(crate) struct HeldNotice {
-    lock: File,
+    _lock: File,
     note: PathBuf,
 }
 
 impl HeldNotice {
     /// Replaces the note. A reader sees the old note or the new one.
     pub(crate) fn write(&self, clock: &Clock) -> io::Result<()> {
-        let partial = self.note.with_added_extension("partial");
+        // Two commands may write at the same time.
+        let partial = self.note.with_added_extension(format!("{}.partial", std::process::id()));
         std::fs::write(&partial, serde_json::to_vec(&NotedClock::of(clock))?)?;
         std::fs::rename(&partial, &self.note)
     }
@@ -158,6 +166,20 @@ mod tests {
         assert_eq!(path.read(), Some((NotedClock::Machine, IsServed::No)));
         let other = NoticePath::new(folder.path(), Some("postgres://me@host:1/y"));
         assert_eq!(other.read(), None);
+    }
+
+    #[test]
+    fn a_command_that_notes_its_clock_is_not_taken_for_a_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = NoticePath::new(folder.path(), None);
+        path.leave(&Clock::Machine).unwrap();
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| (0..500).for_each(|_| path.leave(&Clock::Machine).unwrap()));
+            while !writing.is_finished() {
+                assert_eq!(path.read(), Some((NotedClock::Machine, IsServed::No)));
+            }
+        });
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the note and its lock");
     }
 
     #[test]

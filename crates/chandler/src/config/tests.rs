@@ -207,8 +207,7 @@ fn mistakes_are_named_with_their_line() {
         ("[server]\naudit_retention_days = -1", &["line 2"]),
         ("[server]\npkce = \"sometimes\"", &["line 2", "sometimes", "remote"]),
         ("[server]\nlevels_from = \"both\"", &["line 2", "both", "auto, reported or paper"]),
-        // The key of earlier releases.
-        ("[server]\nlevels_from_paper = true", &["line 2", "levels_from_paper", "`levels_from`"]),
+        ("[server]\nlevels_from_paper = true", &["line 2", "levels_from_paper", "replaced by `levels_from`"]),
         ("[log]\nrequests = 1", &["line 2"]),
         ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
         ("[log]\nfilter = \"info,server=loud\"", &["server=loud", "not a log filter"]),

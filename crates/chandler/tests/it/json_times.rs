@@ -7,7 +7,7 @@ use serde_json::{Deserializer, Value};
 use store::{Accounts, NewTopic, StoreError};
 
 use crate::remote::Server;
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, machine_seconds};
 
 const SECURITIES: &str =
     "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
@@ -240,15 +240,37 @@ fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// Unix seconds or milliseconds of the years that these tests live in, or a date as digits. No id and no amount here is in that range.
+/// Unix seconds or milliseconds of an instant of these tests, or a date as digits.
 fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
-    const SECONDS: std::ops::Range<i64> = 1_760_000_000..1_830_000_000;
+    let now = jiff::Timestamp::from_second(machine_seconds()).unwrap();
+    let years = [2026, i64::from(now.to_zoned(jiff::tz::TimeZone::UTC).year())];
     if number.is_some_and(|number| {
-        SECONDS.contains(&number)
-            || SECONDS.contains(&(number / 1_000))
-            || (20_260_101..20_261_232).contains(&number)
+        is_instant_of_these_tests(number, now)
+            || is_instant_of_these_tests(number / 1_000, now)
+            || (years.contains(&(number / 10_000)) && (101..1_232).contains(&(number % 10_000)))
     }) {
         wrong.push(format!("{path}: {number:?}"));
+    }
+}
+
+/// By the market's clock, or by the machine's, which may be in any year, up to what expires within a year. No amount here is in that range, and of
+/// the ids only those of grids may be some day.
+fn is_instant_of_these_tests(seconds: i64, now: jiff::Timestamp) -> bool {
+    const MARKET: std::ops::Range<i64> = 1_760_000_000..1_830_000_000;
+    const GRIDS: std::ops::Range<i64> = 1_900_000_000..1_900_001_000;
+    const DAY: i64 = 86_400;
+    let machine = now.as_second() - DAY..now.as_second() + 400 * DAY;
+    (MARKET.contains(&seconds) || machine.contains(&seconds)) && !GRIDS.contains(&seconds)
+}
+
+#[test]
+fn unix_seconds_are_recognised_in_any_year() {
+    let now: jiff::Timestamp = "2030-03-17T00:00:00Z".parse().unwrap();
+    for seconds in [1_773_799_215, now.as_second(), now.as_second() + 90 * 86_400] {
+        assert!(is_instant_of_these_tests(seconds, now), "{seconds}");
+    }
+    for id in [1_000_000_001, 1_900_000_002] {
+        assert!(!is_instant_of_these_tests(id, now), "{id}");
     }
 }
 

@@ -218,6 +218,7 @@ fn mistakes_are_told_in_a_line() {
     for (arguments, code, says) in [
         (&["account", "create", "zoe", "--cash", "500000"][..], 2, "HKD=500000"),
         (&["account", "create", "zoe", "--credit", "USD=1"], 2, "in HKD"),
+        (&["account", "create", "zoe", "--cash", "EUR=500"], 1, "no rate for EUR"),
         (&["account", "deposit", "zoe", "5", "HKD"], 1, "no account"),
         (&["account", "deposit", "ann", "five", "HKD"], 2, "not a decimal"),
         (&["account", "deposit", "ann", "0", "HKD"], 1, "above 0"),

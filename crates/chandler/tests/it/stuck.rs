@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wire::{Limits, Packet};
 
@@ -25,7 +25,15 @@ impl Drop for Process {
 
 impl Process {
     fn wait(&mut self) -> Option<i32> {
-        self.0.wait().unwrap().code()
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // The process is killed when this is dropped.
+        panic!("it has not ended within {PATIENCE:?}");
     }
 
     /// The first line of stdout that has this in it.

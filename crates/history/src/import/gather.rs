@@ -199,9 +199,12 @@ impl Gatherer<'_> {
             Table::Securities(table) => {
                 self.strict_table(&table.rejected)?;
                 self.begin(begin, ledger)?;
-                report.symbols = table.rows.len() as u64;
+                let rows = table.rows.len() as u64;
+                // A security may have several rows, each from a day on.
+                report.symbols =
+                    table.rows.iter().map(|row| &row.symbol).collect::<HashSet<_>>().len() as u64;
                 self.pending.flush_mut().securities.extend(table.rows.into_iter().map(|row| (file, row)));
-                self.small(file, report.symbols, (table.rejected, table.omitted), report)
+                self.small(file, rows, (table.rejected, table.omitted), report)
             }
             Table::Actions(mut table) => {
                 reject_repeated(&mut table);

@@ -23,6 +23,14 @@ fn a_securities_file_with_some_columns_keeps_the_others() {
 }
 
 #[test]
+fn symbols_of_a_securities_file_are_counted_once_however_many_rows_they_have() {
+    let shop = Shop::new();
+    let dated = "symbol,from,eps\n700.HK,2025-03-19,20.5\n700.HK,2026-03-18,22.1\n5.HK,2026-02-25,9.3\n";
+    let report = &shop.import(&[shop.file("dated.csv", dated)])[0];
+    assert_eq!((report.rows, report.symbols, report.quarantined), (3, 2, 0), "{report:?}");
+}
+
+#[test]
 fn a_kind_stays_until_another_is_told_and_a_wrong_one_is_quarantined() {
     let shop = Shop::new();
     let kind = |text: &str| {

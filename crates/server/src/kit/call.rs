@@ -8,13 +8,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::counter::{self, COUNTER_ID};
 use super::envelope::Problem;
 use super::fields;
 use super::listening::ListenerKind;
 use super::terms::CredentialTerms;
+use super::unique_fields;
 use super::whole_numbers::without_zero_fractions;
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
@@ -80,7 +81,7 @@ impl Call<'_> {
         if !body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
             return serde_json::from_slice(&body);
         }
-        let mut fields: Map<String, Value> = serde_json::from_slice(&body)?;
+        let mut fields = unique_fields::parse(&body)?;
         counter::fields(&mut fields).map_err(serde::de::Error::custom)?;
         serde_json::from_value(Value::Object(fields))
     }

@@ -27,6 +27,7 @@ mod row;
 mod site;
 mod terms;
 pub(crate) mod trader;
+mod unique_fields;
 mod upload_problems;
 pub(crate) mod visible;
 pub(crate) mod whole_numbers;

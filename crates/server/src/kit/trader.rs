@@ -105,7 +105,8 @@ impl<'a> Trader<'a> {
 
     /// How many entries of its journal have to be read for that.
     pub(crate) fn equity_left(&self) -> Result<u64, Problem> {
-        self.site.core.paper.equity_left(self.admitted.account().id).map_err(Problem::from_paper)
+        let id = self.admitted.account().id;
+        self.ask(|_| self.site.core.paper.equity_left(id))
     }
 
     /// Whether the account has begun to trade. Asking does not begin it.

@@ -121,6 +121,10 @@ impl Arguments {
         let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
         // Before the account is there: what keeps journals from being opened keeps nobody from trying again.
         let mut books = opening.is_some().then(|| Books::open(context)).transpose()?;
+        if let (Some(books), Some(opening)) = (&mut books, &opening) {
+            // The keys are shown once, at the end: a refused opening must not leave an account behind.
+            books.check_opening(opening)?;
+        }
         let (account, credentials) = create(access, &self.new_account()?)?;
         // The new level is recorded now and not with the next request.
         access.settle(account.id, &Actor::Operator, present)?;

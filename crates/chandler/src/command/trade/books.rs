@@ -177,6 +177,11 @@ impl Books {
         }
     }
 
+    /// Whether an account could be opened like this, before it is created.
+    pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
+        self.paper.check_opening(opening, (&mut self.reader, self.moment)).map_err(told)
+    }
+
     /// Opens an account with settings and cash of its own.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
         let opened = self.paper.open(account.id, opening, (&mut self.reader, self.moment));

@@ -2,11 +2,11 @@
 //! calls.
 
 use access::{Demand, Permit};
-use history::HistoryError;
+use history::{AsOf, HistoryError};
 use market::{Action, Grain, Period, Segment, Session, Symbol, Timestamp, Venue};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Lane, Security, SeriesInfo, StoreError};
+use store::{Lane, Reader, Security, SeriesInfo, StoreError};
 
 use crate::command;
 use crate::directory::ListedSecurity;
@@ -218,7 +218,9 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
     let history = &site.core.history;
-    let series = site.core.with_reader(|reader| reader.view().series_of(&security.symbol)).map_err(failed)?;
+    let series =
+        site.core.with_reader(|reader| known_series(reader, venue, &security.symbol, site.core.as_of()));
+    let series = series.map_err(Refusal::from)?;
     let periods =
         site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
     let periods = periods.map_err(Refusal::from)?;
@@ -260,7 +262,19 @@ fn capital_flow(site: &Site, symbol: &Symbol) -> Result<CapitalFlowState, Refusa
     }
 }
 
-/// Candles that the market's clock has not come to are not told of, nor what is rolled up from minutes: it is no data of its own.
+/// What the market's clock has come to: of a day that has not ended, no day candle.
+fn known_series(
+    reader: &mut Reader,
+    venue: &Venue,
+    symbol: &Symbol,
+    as_of: AsOf,
+) -> Result<Vec<SeriesInfo>, HistoryError> {
+    let snapshot = reader.snapshot_of(symbol)?;
+    let all = snapshot.series_of(symbol)?.into_iter();
+    all.filter_map(|info| history::known_part(&snapshot, venue, info, as_of).transpose()).collect()
+}
+
+/// What is rolled up from minutes is left out: it is no data of its own.
 fn stored(series: &[SeriesInfo], venue: &Venue, now: Timestamp) -> Vec<StoredCandles> {
     let from_files = series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
     let seen = from_files.filter(|info| info.series.lane == Lane::Regular && info.first <= now);

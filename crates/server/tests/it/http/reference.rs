@@ -91,6 +91,13 @@ async fn a_counter_id_is_read_wherever_a_symbol_is() {
     assert!(by_symbol["message"].as_str().unwrap().contains("Hold"), "{by_symbol}");
     let by_id = server.post("/v1/trade/order", &ann, &order("counter_id", "ST/HK/700")).await.json();
     assert_eq!(by_id, by_symbol);
+    // A field that is there twice is refused, as it is without a counter id.
+    for first in [r#""counter_id":"ST/HK/700""#, r#""symbol":"700.HK","remark":"counter_id""#] {
+        let twice =
+            format!(r#"{{{first},"order_type":"MO","side":"Buy","submitted_quantity":"100","side":"Sell"}}"#);
+        let refused = server.post("/v1/trade/order", &ann, &twice).await.json();
+        assert!(refused["message"].as_str().unwrap().contains("duplicate field `side`"), "{refused}");
+    }
     for (path, says) in [
         ("/v1/quote/dividends", "symbol is missing"),
         ("/v1/quote/dividends?counter_id=", "symbol is missing"),

@@ -189,8 +189,11 @@ async fn a_security_tells_what_is_stored_of_it_up_to_the_market_s_clock() {
     // 2026-10-20, noon in Shanghai; and a week before anything is stored.
     server.set_now(1_792_468_800);
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
-    assert_eq!(told(&facts), [since("day", "2026-10-20")]);
+    assert_eq!(told(&facts), [since("day", "2026-10-19")], "the day is not over");
     assert_eq!(facts["now"], "2026-10-20T12:00:00+08:00");
+    // Noon of the first day, of which the candle is stored.
+    server.set_now(1_791_777_600);
+    assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
     server.set_now(1_791_172_800);
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
 }
