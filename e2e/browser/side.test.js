@@ -1,4 +1,4 @@
-// The panel beside the chart: lists and the star, capital flow and distribution, grids over the candles.
+// The panel beside the chart: lists and the star, figures, capital flow and distribution, grids over the candles.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -175,6 +175,49 @@ describe('lists', () => {
       await page.keyboard.press('Escape');
       await page.locator('#side').waitFor({ state: 'hidden' });
     }, { viewport: PHONE });
+  });
+});
+
+describe('figures', () => {
+  const LOSS = '9003.HK';
+  const BARE = '9002.HK';
+  const row = (page, name) => tab(page, 'figures').locator('dl > div').filter({ has: page.getByText(name, { exact: true }) }).locator('dd');
+
+  it('has the figures of the security and their ratios to its price, and says which are not known', async () => {
+    const fay = await person('Fay Figure');
+    const served = (symbol) => asked(fay, 'GET', `/v1/securities/${symbol}/figures`);
+    await atChart('Fay Figure', `/?symbol=${SYMBOL}`, async (page, visitor) => {
+      await page.keyboard.press('k');
+      await row(page, 'P/E (TTM)').waitFor();
+      const of = await served(SYMBOL);
+      assert.deepEqual([of.total_shares, of.eps_ttm, of.bps], [2_400_000_000, '6.31', '64.8']);
+      for (const [name, text] of [['P/E (TTM)', of.pe_ttm_ratio], ['Turnover rate', `${of.turnover_rate}%`], ['EPS', '6.24'], ['Total shares', '2.400B']])
+        assert.equal(await row(page, name).innerText(), text, name);
+      assert.equal(await row(page, 'Market value').getAttribute('title'), grouped(of.total_market_value));
+      await visitor.look('side-figures');
+      // A loss has no ratio, no dividend is a dividend of 0, and what is not known is neither.
+      await page.keyboard.press('/');
+      await page.keyboard.type(LOSS);
+      await page.keyboard.press('Enter');
+      await titled(page, LOSS);
+      await row(page, 'EPS').getByText('\u22120.86').waitFor();
+      assert.equal(await row(page, 'Dividend per share').innerText(), '0');
+      assert.match(await row(page, 'P/E (TTM)').innerText(), /^–\s*no ratio: the amount is not above 0$/);
+      await page.keyboard.press('/');
+      await page.keyboard.type(BARE);
+      await page.keyboard.press('Enter');
+      await titled(page, BARE);
+      await tab(page, 'figures').getByText(`No shares or per-share figures of ${BARE} are stored.`).waitFor();
+      assert.equal(await tab(page, 'figures').locator('dl').isVisible(), false);
+      await isSame(page);
+      await visitor.look('side-figures-none');
+      // By keys: the tab has the focus, and arrows go on to the next.
+      await page.keyboard.press('k');
+      await page.locator('#side').waitFor({ state: 'hidden' });
+      await page.keyboard.press('k');
+      await page.keyboard.press('ArrowRight');
+      await tab(page, 'flow').waitFor();
+    });
   });
 });
 
@@ -383,6 +426,9 @@ describe('the panel as it is seen', () => {
         await page.getByRole('button', { name: list }).waitFor();
         await tab(page, 'lists').locator(`li[data-symbol="${OTHER}"]`).waitFor();
         await visitor.look(`side-${locale}-lists`);
+        await page.locator('label:has(input[value=figures])').click();
+        await tab(page, 'figures').locator('dd').filter({ hasText: '6.31' }).waitFor();
+        await visitor.look(`side-${locale}-figures`);
         await page.locator('label:has(input[value=flow])').click();
         await tab(page, 'flow').locator('.flow:visible, .lead:visible').first().waitFor();
         await visitor.look(`side-${locale}-flow`);

@@ -234,10 +234,19 @@ fn answer_json<C: Command>(
 ) -> Result<JsonReply, Refusal> {
     let request: C::Request =
         serde_json::from_value(Value::Object(fields)).map_err(|error| undecodable(&error))?;
-    let memory = &mut Memory::of(caller, permit);
-    let work = route::admit(core, caller, 1, memory, |context| C::parse(request, context))?;
-    let response = work.answer(core)?;
+    let response = answer::<C>(core, caller, permit, request)?;
     Ok(JsonReply { data: response.json(), candles: response.candles() })
+}
+
+/// Answers a message, for a caller who has a permit for market data.
+pub(crate) fn answer<C: Command>(
+    core: &Core,
+    caller: &Caller,
+    permit: &Permit,
+    request: C::Request,
+) -> Result<C::Response, Refusal> {
+    let memory = &mut Memory::of(caller, permit);
+    route::admit(core, caller, 1, memory, |context| C::parse(request, context))?.answer(core)
 }
 
 impl Task {

@@ -136,7 +136,8 @@ fn write_files(
     let mut actions_file = BufWriter::new(File::create(&actions)?);
     writeln!(
         securities_file,
-        "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals"
+        "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals,{}",
+        demo::FIGURES_COLUMNS
     )?;
     writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
     let trades = directory.join("trades.csv");
@@ -162,8 +163,11 @@ fn write_files(
         let now = demo::made_until(security, venues, now);
         writeln!(
             securities_file,
-            "{symbol},{name_en},{name_cn},{name_hk},{exchange},{currency},{lot_size},{board},{listing_date},{decimals}"
+            "{symbol},{name_en},{name_cn},{name_hk},{exchange},{currency},{lot_size},{board},{listing_date},{decimals},,,,,,,,"
         )?;
+        for (_, figures) in demo::FIGURES.iter().filter(|(symbol, _)| *symbol == security.symbol) {
+            writeln!(securities_file, "{symbol},,,,,,,,,,{figures}")?;
+        }
         for action in demo::actions(security, venues, now) {
             let market::Action { ex_date, cash, split, bonus, rights, rights_price } = action;
             writeln!(actions_file, "{symbol},{ex_date},{cash},{split},{bonus},{rights},{rights_price}")?;

@@ -1,6 +1,6 @@
 //! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
 //! decades of daily candles, two years of minutes (of one security candles of five minutes), dividends, splits, suspensions, halts, thin
-//! days, single trades, an option on one of them, and a file with mistakes in it.
+//! days, single trades, shares and earnings of four companies, an option on one of them, and a file with mistakes in it.
 //!
 //! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
 //! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
@@ -114,6 +114,24 @@ SNUF.US,2013-02-22,1.8700,1.8800,1.7500,n/a,1136836,2074725.7
 SNUF.US,2013-02-20,1.9100,2.0000,1.8900,1.9700,776919,1509165.157
 SNUF.US,2013-02-26,1.7500,1.7700,1.7400,1.7700,-455464,800477.98
 ";
+
+/// The columns of [`FIGURES`] after the symbol.
+pub(crate) const FIGURES_COLUMNS: &str =
+    "from,total_shares,circulating_shares,hk_shares,eps,eps_ttm,bps,dividend_yield";
+/// Invented shares and figures for one share, each from a day on. One company splits its shares, one makes a loss and pays nothing; of the
+/// other securities nothing is known.
+pub(crate) const FIGURES: [(&str, &str); 10] = [
+    ("9001.HK", "2025-03-12,2400000000,2400000000,2400000000,5.98,5.98,61.2,1.58"),
+    ("9001.HK", "2026-03-12,,,,6.24,6.24,63.9,1.623"),
+    ("9001.HK", "2026-08-20,,,,,6.31,64.8,"),
+    ("9003.HK", "2025-03-25,720000000,655000000,655000000,-1.12,-1.12,9.4,0"),
+    ("9003.HK", "2026-03-24,,,,-0.86,-0.86,8.6,"),
+    ("CNDL.US", "2025-02-05,4100000000,4050000000,,4.3,4.3,11.4,0.64"),
+    ("CNDL.US", "2025-06-10,8200000000,8100000000,,2.15,2.15,5.7,"),
+    ("CNDL.US", "2026-02-04,,,,2.42,2.42,6.3,0.652"),
+    ("609001.SH", "2025-04-18,5600000000,4900000000,,1.74,1.74,18.2,0.37"),
+    ("609001.SH", "2026-04-20,,,,1.86,1.86,19.4,0.38"),
+];
 
 /// The instant until which a security is made at `now`: the open, while its market is in regular hours. One that ended in the middle of a
 /// day would have a gap on the coverage page a minute later.

@@ -83,6 +83,25 @@ fn check_rows(symbol: &str, expected: Expect) {
 }
 
 #[test]
+fn figures_are_those_of_demo_securities_in_the_order_of_their_days() {
+    let columns = FIGURES_COLUMNS.split(',').count();
+    for (symbol, row) in FIGURES {
+        assert!(securities().iter().any(|security| security.symbol == symbol), "{symbol}");
+        assert_eq!(row.split(',').count(), columns, "{row}");
+    }
+    let days: Vec<(&str, &str)> = FIGURES.iter().map(|(symbol, row)| (*symbol, &row[..10])).collect();
+    for pair in days.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        assert!(pair[0].1 < pair[1].1, "{pair:?}");
+    }
+    // Shares are split on the day on which the price is.
+    let split = actions(security("CNDL.US"), venues(), NOW)
+        .into_iter()
+        .rev()
+        .find(|action| action.split.to_string() != "1");
+    assert!(days.contains(&("CNDL.US", &*split.unwrap().ex_date.to_string())));
+}
+
+#[test]
 fn the_same_now_gives_the_same_bytes_for_ever() {
     check_rows(
         "9002.HK",

@@ -52,6 +52,28 @@ fn trades_are_counted_and_come_back() {
 }
 
 #[test]
+fn dated_figures_come_back_with_their_days() {
+    let world = world();
+    let rows = "symbol,from,total_shares,eps\n700.HK,,9000,\n700.HK,2026-03-18,8900,20.9\n";
+    world.write("securities.csv", rows);
+    let counts = |report: serde_json::Value| {
+        let file = report["files"][0].clone();
+        ["added", "replaced", "unchanged"].map(|name| file[name].as_u64().unwrap())
+    };
+    assert_eq!(counts(world.json(&["import", "securities.csv"])), [0, 2, 0]);
+    world.ok(&["backup", "saved"]);
+    let other = rows.replace("8900", "1").replace("2026-03-18", "2026-03-17");
+    world.write("other.csv", other);
+    assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
+    fs::remove_dir_all(world.path("store")).unwrap();
+    world.ok(&["restore", "saved"]);
+    // The same rows change nothing, and those that came after the backup are gone.
+    assert_eq!(counts(world.json(&["import", "--again", "securities.csv"])), [0, 0, 2]);
+    assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
+    assert!(world.ok(&["check"]).contains("all whole"));
+}
+
+#[test]
 fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
     let world = world();
     let before = export(&world);
@@ -105,6 +127,7 @@ fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_th
              drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
              alter table security drop column trade_day_count; delete from counter where name = 'trade';
              alter table security drop column kind; alter table security drop column delisted_on;
+             alter table security drop column dated_figures;
              alter table corporate_action drop column pay_date; delete from migration where version > 1",
     )
     .unwrap();

@@ -93,6 +93,22 @@ fn an_import_is_undone_when_that_is_confirmed() {
 }
 
 #[test]
+fn figures_are_not_undone_and_stay_when_the_candles_are() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    world.write("securities.csv", "symbol,from,total_shares\n700.HK,2026-03-18,8900\n");
+    let said = world.ok(&["import", "securities.csv"]);
+    assert!(said.contains("securities") && !said.contains("undo: "), "{said}");
+    let (code, stderr) = world.fails(&["imports", "--undo", "2", "--yes"]);
+    assert!(
+        code == 1 && stderr.contains("import 2 is of securities: only candles can be undone"),
+        "{stderr}"
+    );
+    world.ok(&["imports", "--undo", "1", "--yes"]);
+    let report = world.json(&["import", "--again", "securities.csv"]);
+    assert_eq!(report["files"][0]["unchanged"], 1, "{report}");
+}
+
+#[test]
 fn what_imports_a_removed_symbol_again_has_the_options_of_its_import() {
     let world = World::new();
     let lots = "ts_code,trade_date,open,high,low,close,vol,amount\n\

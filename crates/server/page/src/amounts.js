@@ -2,7 +2,7 @@
 
 import { grouped, shortened } from './decimal.js';
 import { language } from './phrase.js';
-import { phrase } from './phrases/shared.js';
+import { phrase } from './phrases/units.js';
 
 const letters = phrase('units').split(' ');
 /** Thousands in English, ten thousands in Chinese. */

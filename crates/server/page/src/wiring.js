@@ -77,6 +77,7 @@ function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, pa
     o: () => byId('trade').click(),
     w: () => byId('star').click(),
     l: () => panel('lists'),
+    k: () => panel('figures'),
     f: () => panel('flow'),
     G: () => panel('grid'),
     r: again,

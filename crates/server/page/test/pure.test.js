@@ -24,6 +24,7 @@ import { documents } from '../src/phrases/documents.js';
 import { phrase as extras } from '../src/phrases/extras.js';
 import { phrase as shared } from '../src/phrases/shared.js';
 import { phrase as side } from '../src/phrases/side.js';
+import { phrase as units } from '../src/phrases/units.js';
 import { phrase as uploads } from '../src/phrases/uploads.js';
 import { PERIODS, lastDate, periodNamed, stepPeriod } from '../src/periods.js';
 import { nameFor, rank } from '../src/rank.js';
@@ -299,7 +300,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, uploads.table, admin.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);

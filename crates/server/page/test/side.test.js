@@ -6,6 +6,8 @@ import { Beside } from '../src/beside.js';
 import { candleOf } from '../src/candles.js';
 import { periodNamed } from '../src/periods.js';
 import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from '../src/side/capital.js';
+import { FIGURE_PHRASES, figureRows, isAnyKnown } from '../src/side/figures.js';
+import { FiguresPanel } from '../src/side/figures-panel.js';
 import { FlowPanel } from '../src/side/flow-panel.js';
 import { previewWords } from '../src/side/grid-form.js';
 import { statusWords } from '../src/side/grid-panel.js';
@@ -318,9 +320,9 @@ test('minutes are told by the market’s clock, from the opening that was served
   assert.equal(offsetFrom([], stamp('2026-01-05T09:30:00-05:00')), 0);
 });
 
-test('a refusal for the former security is not told of the next one', async () => {
+for (const Panel of [FlowPanel, FiguresPanel]) test(`a refusal for the former security is not told of the next one: ${Panel.name}`, async () => {
   let refuse;
-  const panel = new FlowPanel(() => new Promise((_, reject) => (refuse = reject)));
+  const panel = new Panel(() => new Promise((_, reject) => (refuse = reject)));
   const refused = () => refuse(new Refused({ status: 404, code: 301603, message: 'No quotes' }));
   panel.symbol = '1.HK';
   const asking = panel.refresh();
@@ -342,4 +344,40 @@ test('the distribution adds up exactly', () => {
   assert.deepEqual([rows[0].comeShare, rows[1].comeShare], [1, 0]);
   const none = { large: '0.000', medium: '0.000', small: '0.000' };
   assert.equal(distributionOf({ capital_in: none, capital_out: none }).rows[0].comeShare, 0);
+});
+
+// Figures.
+
+/** As `GET /v1/securities/{symbol}/figures` has them when nothing is known but the price. */
+const BARE = {
+  symbol: '700.HK', currency: 'HKD', last_done: '612.500', total_market_value: null, pe_ttm_ratio: null, pb_ratio: null, turnover_rate: null,
+  dividend_ratio_ttm: null, total_shares: null, circulating_shares: null, hk_shares: null, eps: null, eps_ttm: null, bps: null, dividend_yield: null,
+};
+/** By the end of the phrase of each row. */
+const figuresOf = (more) => {
+  const rows = figureRows({ ...BARE, ...more });
+  return Object.fromEntries(FIGURE_PHRASES.map((name, at) => [name.replace('figure_', ''), rows[at]]));
+};
+
+test('large figures are short with the exact number beside them, and small ones stay as they are', () => {
+  const rows = figuresOf({ total_market_value: '5851156250000.000', total_shares: 9_570_000_000, circulating_shares: 42_000, pe_ttm_ratio: '29.31', turnover_rate: '0.23', eps: '-1234.50' });
+  assert.deepEqual(rows.market_value, { words: '5.851T', exact: '5,851,156,250,000.000' });
+  assert.deepEqual(rows.total_shares, { words: '9.570B', exact: '9,570,000,000' });
+  assert.deepEqual(rows.circulating_shares, { words: '42,000', exact: undefined });
+  assert.deepEqual(rows.pe, { words: '29.31', exact: undefined });
+  assert.deepEqual(rows.turnover_rate, { words: '0.23%', exact: undefined });
+  assert.equal(rows.eps.words, '\u22121,234.50');
+});
+
+test('a figure that is not known is no zero, and a ratio to a loss is neither', () => {
+  const rows = figuresOf({ dividend_yield: '0', dividend_ratio_ttm: '0.00', eps_ttm: '-3', total_shares: 0 });
+  assert.deepEqual([rows.dividend.words, rows.dividend_ratio.words, rows.total_shares.words], ['0', '0.00%', '0']);
+  assert.deepEqual([rows.bps, rows.pb], [{ missing: 'figure_unknown' }, { missing: 'figure_unknown' }]);
+  assert.deepEqual(rows.pe, { missing: 'figure_no_ratio' });
+  assert.deepEqual(figuresOf({ eps_ttm: '-3', last_done: null }).pe, { missing: 'figure_unknown' }, 'without a price');
+});
+
+test('one figure is enough for the table, and a price is none', () => {
+  assert.equal(isAnyKnown(BARE), false);
+  for (const known of [{ dividend_yield: '0' }, { hk_shares: 0 }, { eps_ttm: '1' }]) assert.equal(isAnyKnown({ ...BARE, ...known }), true);
 });

@@ -1,4 +1,4 @@
-// What the panel beside the chart says: lists, capital flow, grids.
+// What the panel beside the chart says: lists, figures, capital flow, grids.
 
 import { phrasesOf } from '../phrase.js';
 
@@ -40,6 +40,28 @@ export const phrase = phrasesOf({
   lists_of: ['Lists of {0}', '{0} 所属列表', '{0} 所屬列表'],
   pin: ['Pinned to the top', '置顶', '置頂'],
   unwatch: ['Stop watching', '取消关注', '取消關注'],
+
+  figures_title: ['Key figures', '主要财务数据', '主要財務數據'],
+  figure_market_value: ['Market value', '总市值', '總市值'],
+  figure_pe: ['P/E (TTM)', '市盈率（TTM）', '市盈率（TTM）'],
+  figure_pb: ['P/B', '市净率', '市賬率'],
+  figure_turnover_rate: ['Turnover rate', '换手率', '換手率'],
+  figure_eps: ['EPS', '每股收益', '每股盈利'],
+  figure_eps_ttm: ['EPS (TTM)', '每股收益（TTM）', '每股盈利（TTM）'],
+  figure_bps: ['Net assets per share', '每股净资产', '每股淨資產'],
+  figure_dividend: ['Dividend per share', '每股股息', '每股股息'],
+  figure_dividend_ratio: ['Dividend yield', '股息率', '股息率'],
+  figure_total_shares: ['Total shares', '总股本', '總股本'],
+  figure_circulating_shares: ['Circulating shares', '流通股本', '流通股本'],
+  figure_unknown: ['not known', '未知', '未知'],
+  figure_no_ratio: ['no ratio: the amount is not above 0', '无比率：数额不大于 0', '無比率：數額不大於 0'],
+  figures_in: ['Amounts in {0}, at the last price {1}.', '金额单位为 {0}，按最新价 {1} 计算。', '金額單位為 {0}，按最新價 {1} 計算。'],
+  figures_unpriced: ['Amounts in {0}. There is no price yet.', '金额单位为 {0}。尚无价格。', '金額單位為 {0}。尚無價格。'],
+  figures_none: [
+    'No shares or per-share figures of {0} are stored. A table with columns such as total_shares, eps_ttm and bps adds them. On the server:',
+    '没有 {0} 的股本与每股数据。导入含 total_shares、eps_ttm、bps 等列的表格即可添加。请在服务器上运行：',
+    '沒有 {0} 的股本與每股數據。匯入含 total_shares、eps_ttm、bps 等欄的表格即可添加。請在伺服器上執行：',
+  ],
 
   flow_title: ['Capital flow', '资金流向', '資金流向'],
   flow_keys: [

@@ -4,12 +4,10 @@
 import { abbreviated, grouped, signed } from '../decimal.js';
 import { el } from '../dom.js';
 import { factsPath } from '../facts.js';
-import { Live } from '../live.js';
 import { phrase } from '../phrases/side.js';
 import { distributionOf, endOf, flowPlaces, minutesOf, offsetFrom, wallText } from './capital.js';
+import { SecurityPanel } from './security-panel.js';
 
-/** There is a line a minute; and a chart has questions of its own, which count with these. */
-const EVERY_MS = 15_000;
 const [WIDTH, HEIGHT] = [600, 200];
 const SVG = 'http://www.w3.org/2000/svg';
 const SIZE_PHRASES = { large: 'size_large', medium: 'size_medium', small: 'size_small' };
@@ -17,12 +15,7 @@ const SIZE_PHRASES = { large: 'size_large', medium: 'size_medium', small: 'size_
 const directionOf = (text) => (!/[1-9]/.test(text) ? 'level' : text.startsWith('-') ? 'fall' : 'rise');
 const signedAmount = (text) => signed(grouped(text));
 
-export class FlowPanel {
-  constructor(ask) {
-    Object.assign(this, { ask, symbol: undefined, sessions: [], isOpen: false });
-    this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
-  }
-
+export class FlowPanel extends SecurityPanel {
   mount(box) {
     this.box = box;
     this.said = el('p', { class: 'side-said', role: 'status' });
@@ -42,49 +35,20 @@ export class FlowPanel {
     box.replaceChildren(this.said, this.body, this.none);
   }
 
-  open() {
-    this.isOpen = true;
-    this.begin();
-  }
-
-  close() {
-    this.isOpen = false;
-    this.live.stop();
-  }
-
-  /** By its hours the minutes of a security are placed. */
-  watch(symbol, sessions = []) {
-    this.sessions = sessions;
-    if (symbol === this.symbol) return;
-    this.symbol = symbol;
-    if (this.isOpen) this.begin();
-  }
-
-  begin() {
+  clear() {
     this.told = undefined;
     this.body.hidden = this.none.hidden = true;
-    this.said.textContent = this.symbol ? phrase('loading') : '';
-    this.live.stop();
-    if (!this.symbol) return;
-    this.live.start();
-    this.live.now();
   }
 
-  async refresh() {
-    const { symbol } = this;
+  async load(symbol) {
     const query = new URLSearchParams({ symbol });
-    try {
-      if (!this.told && !(await this.hasFlow(symbol))) return;
-      const [flow, distribution] = await Promise.all(
-        ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
-      );
-      if (this.symbol !== symbol) return;
-      this.told = { flow: flow.data, distribution: distribution.data };
-      this.show();
-    } catch (error) {
-      // A refusal for this security says nothing about the next one, whose request follows.
-      if (this.symbol === symbol || error.name !== 'Refused') throw error;
-    }
+    if (!this.told && !(await this.hasFlow(symbol))) return;
+    const [flow, distribution] = await Promise.all(
+      ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
+    );
+    if (this.symbol !== symbol) return;
+    this.told = { flow: flow.data, distribution: distribution.data };
+    this.show();
   }
 
   /** Whether the server has capital flow of a security; if not, the panel shows why. */
@@ -104,10 +68,6 @@ export class FlowPanel {
         : [el('p', {}, phrase('flow_none', symbol)), el('pre', {}, el('code', {}, `chandler import trades.csv --symbol ${symbol}`))];
     this.none.replaceChildren(...advice);
     return false;
-  }
-
-  lost(error) {
-    this.said.textContent = error.status === 401 ? phrase('sign_in') : phrase('lost', error.message);
   }
 
   show() {

@@ -1,14 +1,15 @@
-// The panel beside the chart, a drawer above it where the screen is narrow: lists, capital flow, grids, one at a time. Start here.
+// The panel beside the chart, a drawer above it where the screen is narrow: lists, figures, capital flow, grids, one at a time. Start here.
 
 import { byId } from '../dom.js';
 import { remember } from '../memory.js';
+import { FiguresPanel } from './figures-panel.js';
 import { FlowPanel } from './flow-panel.js';
 import { GridPanel } from './grid-panel.js';
 import { triggerWords } from './grids.js';
 import { dotsOf, placeTriggers } from './levels.js';
 import { ListsPanel } from './lists-panel.js';
 
-const NAMES = ['lists', 'flow', 'grid'];
+const NAMES = ['lists', 'figures', 'flow', 'grid'];
 /** As in the stylesheet: below this the panel lies above the chart. */
 const DRAWER = '(max-width: 1000px)';
 
@@ -23,6 +24,7 @@ export class Side {
     };
     this.panels = {
       lists: new ListsPanel(ask, { go: away, say }),
+      figures: new FiguresPanel(ask),
       flow: new FlowPanel(ask),
       grid: new GridPanel(ask, { onTold: onMarks, onTrading, say }),
     };

@@ -1,7 +1,9 @@
-//! What is stored: securities, coverage, and imports. None of it is history, so it costs neither quota nor calls.
+//! What is stored: securities, coverage, and imports. None of it is history, so it costs no quota. Figures with a price count as the
+//! command that they come from.
 
 mod corporate;
 mod coverage;
+mod figures;
 mod imports;
 mod inventory;
 mod listing;
@@ -10,6 +12,7 @@ mod securities;
 mod security_list;
 
 use access::Scope;
+use wire::command;
 
 use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
@@ -27,6 +30,10 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
         .own_region_only()
         .doc(&securities::ACTIONS),
+    Row::get("/v1/securities/{symbol}/figures", Asks::Account, Scope::Quote, CALC_INDEXES, figures::show)
+        .own_region_only()
+        .paced(RowPace::Calls)
+        .doc(&figures::SHOW),
     Row::get("/v1/inventory", Asks::Account, Scope::Quote, Task::Data, inventory::answer)
         .own_region_only()
         .paced(RowPace::Search)
@@ -61,3 +68,6 @@ pub(super) const ROUTES: &[Row] = &[
         .own_region_only()
         .doc(&imports::QUARANTINE),
 ];
+
+/// The ratios of a security are those of command 26, and count as that.
+const CALC_INDEXES: Task = Task::of_command(command::CALC_INDEXES);

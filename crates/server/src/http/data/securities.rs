@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Lane, Reader, Security, SeriesInfo, StoreError};
 
+use super::figures::StoredFigures;
 use crate::command;
 use crate::directory::ListedSecurity;
 use crate::kit::Site;
@@ -53,7 +54,7 @@ pub(super) const ACTIONS: Doc =
         .answers(&[AnswerDoc::ok("By ex-date", &[data::<CorporateActions>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND]);
 
-const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
+pub(super) const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundSecurities {
@@ -83,18 +84,8 @@ struct SecurityFacts {
     currency: String,
     lot: i64,
     decimals: u32,
-    /// Null if it is not known, as all of these. They are those of today by the market's clock.
-    total_shares: Option<i64>,
-    circulating_shares: Option<i64>,
-    hk_shares: Option<i64>,
-    /// Earnings per share of the last year, as a decimal.
-    eps: Option<String>,
-    /// Of the last twelve months.
-    eps_ttm: Option<String>,
-    /// Net assets per share.
-    bps: Option<String>,
-    /// The dividend of a share, not a percentage.
-    dividend_yield: Option<String>,
+    #[serde(flatten)]
+    figures: StoredFigures,
     sessions: Vec<SecuritySession>,
     /// The market's time.
     now: Instant,
@@ -183,7 +174,11 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 }
 
 /// A security of the path that is known and may be looked at.
-fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
+pub(super) fn found(
+    call: &Call<'_>,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<(Security, Permit), Problem> {
     QueryParameters::parse(call.query, &[])?;
     let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
     visible(&symbol, site, admitted)
@@ -225,6 +220,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
     let periods = periods.map_err(Refusal::from)?;
     let security = security.on(today);
+    let figures = StoredFigures::of(&security);
     Ok(envelope::success(SecurityFacts {
         symbol: security.symbol.as_str().to_owned(),
         name_en: security.name_en.unwrap_or_default(),
@@ -236,13 +232,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         currency: security.currency.unwrap_or_else(|| market.currency().to_owned()),
         lot: security.lot_size.unwrap_or(1),
         decimals: security.decimals,
-        total_shares: security.total_shares,
-        circulating_shares: security.circulating_shares,
-        hk_shares: security.hk_shares,
-        eps: security.eps,
-        eps_ttm: security.eps_ttm,
-        bps: security.bps,
-        dividend_yield: security.dividend_yield,
+        figures,
         sessions: segments.into_iter().map(hours).collect(),
         now: Instant::local(now, venue.zone()),
         periods: periods.iter().map(Period::to_string).collect(),

@@ -54,7 +54,8 @@ async fn markets_without_a_right_are_not_shown() {
     let server = Running::start().await;
     let ann = server.account_with("ann", "HK", Terms::default());
     assert_eq!(symbols(&data(&server.get("/v1/securities", &ann).await)), ["700.HK"]);
-    for path in ["/v1/securities/AAPL.US", "/v1/securities/AAPL.US/actions"] {
+    for path in ["/v1/securities/AAPL.US", "/v1/securities/AAPL.US/actions", "/v1/securities/AAPL.US/figures"]
+    {
         let refused = server.get(path, &ann).await;
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (403, Some(301_604)), "{path}");
     }
@@ -129,6 +130,8 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
         json!({
             "symbol": "700.HK", "name_en": "Tencent", "name_cn": "腾讯控股", "name_hk": "騰訊控股", "market": "HK",
             "zone": "Asia/Hong_Kong", "exchange": "SEHK", "currency": "HKD", "lot": 100, "decimals": 3,
+            "total_shares": null, "circulating_shares": null, "hk_shares": null, "eps": null, "eps_ttm": null,
+            "bps": null, "dividend_yield": null,
             "sessions": [
                 {"session": 0, "start": "09:30", "end": "12:00"}, {"session": 0, "start": "13:00", "end": "16:00"},
             ],
@@ -161,6 +164,8 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
         ("/v1/securities/tencent", 400, 301_600),
         ("/v1/securities/700.HK?x=1", 400, 301_600),
         ("/v1/securities/9999.HK/actions", 404, 404),
+        ("/v1/securities/9999.HK/figures", 404, 404),
+        ("/v1/securities/700.HK/figures?x=1", 400, 301_600),
     ] {
         let refused = server.get(path, &ann).await;
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (status, Some(code)), "{path}");
@@ -196,6 +201,51 @@ async fn a_security_tells_what_is_stored_of_it_up_to_the_market_s_clock() {
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
     server.set_now(1_791_172_800);
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
+}
+
+#[tokio::test]
+async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
+    const NIGHT: i64 = 1_794_585_599;
+    let server = Running::start().await;
+    let path = server.dir.path().join("figures.csv");
+    let rows = "symbol,from,total_shares,circulating_shares,eps_ttm,dividend_yield\n\
+                700.HK,,2000,1000,-2.5,0\n700.HK,2026-11-13,,,2.5,\n700.HK,2026-11-14,,,9,\n";
+    std::fs::write(&path, rows).unwrap();
+    import_files(server.dir.path(), &[path]);
+    let ann = server.account("ann", Terms::default());
+    let figures =
+        async |symbol: &str| data(&server.get(&format!("/v1/securities/{symbol}/figures"), &ann).await);
+    // A second before midnight in Hong Kong.
+    server.set_now(NIGHT);
+    assert_eq!(
+        figures("700.HK").await,
+        json!({
+            "symbol": "700.HK", "currency": "HKD", "last_done": "123.500", "total_market_value": "247000.000",
+            "pe_ttm_ratio": "49.40", "pb_ratio": null, "turnover_rate": "100.00", "dividend_ratio_ttm": "0.00",
+            "total_shares": 2000, "circulating_shares": 1000, "hk_shares": null, "eps": null, "eps_ttm": "2.5",
+            "bps": null, "dividend_yield": "0",
+        })
+    );
+    // The day before: another price, and a loss, to which there is no ratio.
+    server.set_now(NIGHT - 86_400);
+    let before = figures("700.HK").await;
+    assert_eq!((&before["last_done"], &before["eps_ttm"]), (&json!("122.500"), &json!("-2.5")));
+    assert_eq!(
+        (&before["total_market_value"], &before["pe_ttm_ratio"]),
+        (&json!("245000.000"), &json!(null))
+    );
+    // Before the first candle: shares without a price.
+    server.set_now(1_700_000_000);
+    let early = figures("700.HK").await;
+    assert_eq!((&early["last_done"], &early["total_market_value"]), (&json!(null), &json!(null)));
+    assert_eq!((&early["turnover_rate"], &early["total_shares"]), (&json!(null), &json!(2000)));
+    // A security that has a price and no figures.
+    server.set_now(NIGHT);
+    let bare = figures("600519.SH").await;
+    assert_eq!((bare["last_done"].is_string(), &bare["currency"]), (true, &json!("CNY")));
+    let known = bare.as_object().unwrap().values().filter(|value| !value.is_null()).count();
+    assert_eq!(known, 3, "{bare}");
+    assert_eq!(data(&server.get("/v1/quota", &ann).await)["used"], 0);
 }
 
 #[tokio::test]
