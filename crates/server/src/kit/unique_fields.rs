@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_tree_is_that_of_serde_json_unless_a_field_is_there_twice() {
         let json = br#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}],"c":18446744073709551615}"#;
-        assert_eq!(parse(json).unwrap(), serde_json::from_slice(json).unwrap());
+        assert_eq!(parse(json).unwrap(), serde_json::from_slice::<Map<String, Value>>(json).unwrap());
         for json in [r#"{"a":1,"b":2,"a":1}"#, r#"{"b":[{"a":1,"\u0061":1}]}"#] {
             let error = parse(json.as_bytes()).unwrap_err();
             assert!(error.to_string().starts_with("duplicate field `a`"), "{error}");
