@@ -217,8 +217,9 @@ class Cut(unittest.TestCase):
                 status, envelope = known()
                 self.assertEqual((status, envelope["code"]), (200, 0), envelope)
                 self.assertEqual(self.cut.readiness(), (200, {"ready": True, "degraded": True, "reasons": []}))
-                status, envelope = self.cut.request("GET", "/v1/trade/order/today", trader, patience_s=4)
-                self.assertEqual((status, envelope["code"]), (503, FAILURE), envelope)
+                for path in ("/v1/trade/order/today", "/v1/asset/equity"):
+                    status, envelope = self.cut.request("GET", path, trader, patience_s=4)
+                    self.assertEqual((status, envelope["code"]), (503, FAILURE), (path, envelope))
                 self.wait_until_whole(self.cut)
 
     def test_strangers_and_changes_are_refused_meanwhile(self):
