@@ -27,7 +27,7 @@ enum Action {
 struct Code {
     /// The code as the program shows it, such as BCDF-GHJK
     code: String,
-    /// The account it is about
+    /// The account
     #[arg(long, value_name = "NAME")]
     account: String,
     #[arg(long, value_enum, default_value_t)]
