@@ -1,4 +1,4 @@
-//! `GET /v1/asset/equity`: what the account was worth at the end of each day. Not one of the SDKs' requests.
+//! `GET /v1/asset/equity`: the account's value at the end of each day. No SDK sends it.
 
 use paper::Equity;
 
@@ -35,13 +35,13 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(equity))
 }
 
-/// Entries of the journal that cost as much of the rate as a request.
+/// Journal entries that cost as much of the rate as one request.
 const ENTRIES_EACH: u64 = 5_000;
 const DAYS_EACH: u32 = 1_000;
-/// Of a window of 30.
+/// Of a window of 30 requests.
 const FURTHER_MAX: u64 = 20;
 
-/// What a request costs beyond itself: by the entries that had to be read for it, and by its points.
+/// Additional cost of a request, in requests: by the entries read for it, and by its points.
 fn further_requests(entries: u64, days: u32) -> u32 {
     let entries = (entries / ENTRIES_EACH).min(FURTHER_MAX);
     u32::try_from(entries).unwrap_or(0).saturating_add(days / DAYS_EACH)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_and_what_is_answered_costs_more_of_the_rate() {
+    fn long_journals_and_long_ranges_cost_more_of_the_rate() {
         for (entries, days, further) in
             [(0, 366, 0), (4_999, 999, 0), (5_000, 366, 1), (12_000, 1_000, 3), (u64::MAX, 3_000, 23)]
         {
