@@ -123,12 +123,12 @@ fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     Ok(sources)
 }
 
-/// Those that are still there as they were.
+/// Source files that exist and are unchanged.
 fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| source.state == SourceFile::Same)
 }
 
-/// What imports them again: a command for each way in which they were imported.
+/// The commands that import them again, one for each set of options.
 fn commands(sources: &[Source], context: &CommandContext) -> Vec<String> {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in unchanged(sources) {
