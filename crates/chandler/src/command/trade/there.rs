@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_has_what_was_said_and_nothing_else() {
+    fn a_body_has_only_the_given_fields() {
         let symbol = "700.HK".parse().unwrap();
         let mut terms = Terms::new(symbol, Side::Buy, OrderType::Limit, Quantity::whole(200));
         terms.price = Some(Price(306 * market::PRICE_UNIT));

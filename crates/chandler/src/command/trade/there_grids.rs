@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_has_what_was_said_and_nothing_else() {
+    fn a_body_has_only_the_given_fields() {
         let rule = GridRuleInput {
             submitted_base_price: Some(parse_price("300").unwrap()),
             trigger_price_type: Some(1),
