@@ -1,4 +1,5 @@
-//! What is stored: securities, coverage, and imports. None of it is history, so it costs neither quota nor calls.
+//! Stored data: securities, coverage, and imports. None of it is history, so it costs neither quota
+//! nor calls.
 
 mod corporate;
 mod coverage;

@@ -13,7 +13,7 @@ use crate::kit::{Call, fields};
 /// Far longer than an id and a secret.
 const HEADER_MAX: usize = 2_048;
 
-/// The id and the secret that a client has sent. No `Debug`: it holds a secret.
+/// The id and the secret sent by a client. No `Debug`: it holds a secret.
 pub(super) struct ClientCredentials {
     id: String,
     secret: Option<String>,
@@ -42,7 +42,7 @@ impl ClientCredentials {
     }
 }
 
-/// Whether the client uses the header. Then a refusal has a header too.
+/// Whether the client uses the header. Then a refusal needs a header too.
 pub(super) fn is_basic(call: &Call<'_>) -> bool {
     basic(call).is_some()
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_read_as_the_standard_has_it() {
+    fn the_header_is_decoded_as_the_standard_requires() {
         check("id:secret", Some(("id", "secret")));
         check("id:", Some(("id", "")));
         check("a%3Ab:c+d%26e&f=g:h", Some(("a:b", "c d&e&f=g:h")));
