@@ -58,7 +58,7 @@ fn an_account_is_listed_and_shown_as_it_was_made() {
 }
 
 #[test]
-fn a_name_that_is_taken_or_unfit_is_refused() {
+fn a_taken_or_invalid_name_is_refused() {
     let fresh = fresh();
     fresh.create("alice", Terms::default());
     let create = |name: &str| {
