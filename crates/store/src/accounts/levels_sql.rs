@@ -1,4 +1,4 @@
-//! Every statement about levels and what they are earned by.
+//! SQL statements of levels and of the reports they are earned by.
 
 use crate::engine::statements::statements;
 
@@ -64,7 +64,7 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These are asked for each account whenever a day begins.
+    /// These run for each account at the start of a day.
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
         crate::engine::statements::follow_the_keys(

@@ -1,4 +1,4 @@
-//! Every statement about what paper accounts contribute to levels.
+//! SQL statements of the contribution of paper accounts to levels.
 
 use crate::engine::statements::statements;
 
@@ -54,7 +54,7 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These are asked for each account whenever a day begins.
+    /// These run for each account at the start of a day.
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
         let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];

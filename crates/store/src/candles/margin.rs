@@ -4,7 +4,7 @@ use crate::candles::sql;
 use crate::engine::{Db, Fault, Row};
 use crate::{Batch, Change, StoreError, View};
 
-/// The margin factors of a symbol: initial, maintenance, and the one at which positions are sold by force.
+/// The margin factors of a symbol: initial, maintenance, and forced liquidation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Margin {
     pub symbol: Symbol,
@@ -33,7 +33,7 @@ impl View {
         self.about(symbol, || self.found_in(&self.margins_complete, find))
     }
 
-    /// Every symbol that has margin factors, by symbol.
+    /// All margin factors, by symbol.
     pub fn margins(&self) -> Result<Vec<Margin>, StoreError> {
         self.steady(|| {
             let all = self.db().all(sql::MARGINS, [], Margin::read)?;
@@ -46,7 +46,7 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Writes the margin factors of a symbol over those that it has.
+    /// Writes the margin factors of a symbol, replacing existing ones.
     pub fn put_margin(&mut self, margin: &Margin) -> Result<Change, StoreError> {
         self.write(|batch| {
             let change = match batch.margin(&margin.symbol)? {
