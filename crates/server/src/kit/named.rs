@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_and_there_once() {
+    fn names_must_be_known_and_unique() {
         let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &KNOWN).unwrap();
         assert_eq!((named.get("limit"), named.get("after")), (Some("5"), None));
         refused(QueryParameters::parse("limit=5&limit=5", &KNOWN), "limit is there more than once");
