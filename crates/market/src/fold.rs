@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::period::monday;
 use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
-/// A sum that does not fit is a failure, never a wrapped number.
+/// A sum that does not fit is an error, never a wrapped number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the volume of the candle at {at} does not fit 64 bits")]
 pub struct Overflow {
@@ -52,8 +52,8 @@ pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
 
-/// `bucket` is asked once per bucket, not once per candle: it says where the bucket of a stamp starts and ends. Sources that
-/// have no bucket are left out.
+/// Calls `bucket` once per bucket, not once per candle: it returns where the bucket of a stamp
+/// starts and ends. Sources without a bucket are left out.
 fn fold_by(
     sources: &Candles,
     expected: usize,
@@ -74,7 +74,8 @@ fn fold_by(
     Ok(folded)
 }
 
-/// Adds the candle that `rows` make, of which there is at least one. Column after column: each is a short run of numbers.
+/// Appends the fold of `rows`, of which there is at least one. Column by column: each is a short
+/// run of numbers.
 fn push_fold(
     folded: &mut Candles,
     stamp: Timestamp,
