@@ -1,7 +1,8 @@
 //! Memory cost of an idle connection: opens many signed-in WebSockets to a server in a separate
 //! process, and prints how much that process grew per connection.
 //!
-//! `cargo run --release -p server --example idle -- 2000`. Both processes need as many descriptors (`ulimit -n`).
+//! `cargo run --release -p server --example idle -- 2000`. Both processes need that many
+//! descriptors (`ulimit -n`).
 
 #![expect(
     clippy::print_stdout,

@@ -23,7 +23,8 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language that a client prefers, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send one tag.
+    /// The preferred language, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send
+    /// one tag.
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
         // A language tag has no parameter except its weight. Tags with other parameters or an

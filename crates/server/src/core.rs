@@ -443,7 +443,7 @@ impl Core {
         };
         let answer = ask(&mut reader);
         if let Some(symbol) = answer.as_ref().err().and_then(Suspect::damaged_symbol) {
-            // If the damage is in a node's local copy, the next read bypasses it.
+            // On a node, the symbol is fetched again into the local copy.
             reader.view().doubt(symbol);
         }
         if let Ok(mut readers) = self.readers.lock()

@@ -52,7 +52,8 @@ const NOT_OFFERED: [(u8, &str); 12] = [
     (command::WARRANT_FILTER, "warrants"),
 ];
 
-/// The fields of a history request (query type, offset, dates) that a request for calculated indexes lacks.
+/// The fields of a history request (query type, offset, dates) that a request for calculated
+/// indexes lacks.
 const HISTORY_ONLY: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A row of the table: the functions of one command, with its type erased.

@@ -1,4 +1,4 @@
-//! A page of candles in its wire form, which is what the page cache stores.
+//! A page of candles in its wire form, as stored in the page cache.
 
 use std::ops::Range;
 use std::sync::Arc;

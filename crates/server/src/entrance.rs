@@ -30,7 +30,8 @@ pub(crate) struct Entrance {
     pub(crate) unauthenticated: UnauthenticatedSlot,
     /// The local address that accepted the connection.
     pub(crate) reached: SocketAddr,
-    /// The other end of the connection; for a request through a trusted proxy, the client behind it.
+    /// The other end of the connection; for a request through a trusted proxy, the client behind
+    /// it.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region of the listener; `None` if it serves every region.

@@ -258,7 +258,7 @@ impl Links {
         changed
     }
 
-    /// Records what was reported to other nodes.
+    /// Records the states reported to other nodes.
     pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
         for (id, is_silent) in told {

@@ -17,7 +17,8 @@ use bytes::Bytes;
 const PUSHES_MAX: usize = 4_096;
 /// Bytes of their bodies together: 256 each, more than a quote or an order change has.
 const BYTES_MAX: usize = 1 << 20;
-/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers, trades.
+/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers,
+/// trades.
 const SUBSCRIBED_MAX: usize = 500 * 4;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);

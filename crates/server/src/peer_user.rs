@@ -45,7 +45,8 @@ fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
         .and_then(|(_, _, _, owner)| owner?.parse().ok())
 }
 
-/// An address as the kernel writes it: words of the machine's byte order in hexadecimal, a colon and the port.
+/// An address in the kernel's format: words of the machine's byte order in hexadecimal, a colon and
+/// the port.
 #[cfg(any(target_os = "linux", test))]
 fn written(address: SocketAddr) -> String {
     use std::fmt::Write;

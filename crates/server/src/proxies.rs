@@ -110,7 +110,8 @@ fn last_stranger(
     farthest
 }
 
-/// An address with or without a port; without one the port is 0. Only an IPv6 address may have brackets, and with a port it must.
+/// An address with or without a port; without one the port is 0. Only an IPv6 address may have
+/// brackets, and with a port it must.
 fn hop(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     if text.len() > HOP_MAX {

@@ -125,7 +125,7 @@ impl Settings {
     }
 
     /// Whether only this machine is served, and not through a proxy, as far as the settings show.
-    /// Only then are there one-time links. With TLS the address is the name on the certificate, and
+    /// One-time links exist only then. With TLS the address is the name on the certificate, and
     /// with an internal listener no request of the others counts as local.
     pub fn is_for_this_machine(&self) -> bool {
         let regional = self.regional.iter().map(|(_, address)| *address);

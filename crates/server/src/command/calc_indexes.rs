@@ -251,7 +251,8 @@ impl Facts {
     }
 }
 
-/// The net inflow of a day so far, as the last line of command 24 has it; `None` if no trades of that day are stored.
+/// The net inflow of a day so far, equal to the last line of command 24; `None` if no trades of
+/// that day are stored.
 fn day_flow(
     symbol: &Symbol,
     (day, floors): (Date, Floors),
@@ -271,7 +272,8 @@ fn day_flow(
     }
 }
 
-/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no such minutes.
+/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no
+/// such minutes.
 fn five_minutes_before(
     symbol: &Symbol,
     (day, floors): (Date, Floors),

@@ -1,6 +1,6 @@
 //! The parts of a command: its request message, the typed query, and its response.
 //!
-//! They are tied together by type, so a query can be answered only with the response of its own
+//! They are tied together by type, so a query can be answered only with the response of the same
 //! command.
 
 use std::fmt;
@@ -59,7 +59,8 @@ pub(crate) trait Command: Sized + Send + 'static {
 pub(crate) enum Pace {
     /// The general limit of quote commands.
     Calls,
-    /// The account's window of history requests. Such a request also counts toward the monthly quota.
+    /// The account's window of history requests. Such a request also counts toward the monthly
+    /// quota.
     History,
 }
 
@@ -72,7 +73,7 @@ pub(crate) enum Subject<'a> {
     Trades(&'a Symbol),
     /// The capital flow computed from them.
     CapitalFlow(&'a Symbol),
-    /// The prices of several securities; those that the account may not see are left out of the answer.
+    /// The prices of several securities; those that the account may not see are omitted.
     Prices,
     /// No prices: answered to accounts of every region at every listener.
     Open,

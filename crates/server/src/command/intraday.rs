@@ -78,7 +78,8 @@ fn lines(answer: &Answer) -> Vec<IntradayLine> {
     answer.candles.iter().map(line).collect()
 }
 
-/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was traded.
+/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was
+/// traded.
 fn average(turnover: i128, volume: i128) -> Option<Price> {
     if turnover <= 0 || volume <= 0 {
         return None;

@@ -87,7 +87,7 @@ fn markets(permit: &Permit) -> String {
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
     // Clients would wait forever for an announced limit of zero, so it is omitted.
     let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
-    // Keeps a client inside its window: half of the requests as a burst, the rest spread over the
+    // Limits a client to its window: half of the requests as a burst, the rest spread over the
     // seconds of the window.
     let history = match rule {
         RateRule::Unlimited => None,

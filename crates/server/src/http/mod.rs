@@ -233,7 +233,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // A browser gets every error as a page.
+    // A person gets every error as a page.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {

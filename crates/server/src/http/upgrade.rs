@@ -74,7 +74,8 @@ where
     response
 }
 
-/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor `Origin`.
+/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor
+/// `Origin`.
 fn program(headers: &HeaderMap) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }

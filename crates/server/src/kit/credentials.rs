@@ -42,7 +42,8 @@ const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
-/// An authenticated account with the permit for this request. The caller may be a program that acts for the account.
+/// An authenticated account with the permit for this request. The caller may be a program that acts
+/// for the account.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
@@ -299,7 +300,7 @@ impl Call<'_> {
         }
     }
 
-    /// Authenticates the request and checks the scope. This is the only way to get the caller of a request.
+    /// Authenticates the request and checks the scope. The only way to get the caller of a request.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
         self.admit_either(scope, None, site)
     }

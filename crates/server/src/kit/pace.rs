@@ -25,8 +25,7 @@ pub(crate) enum RowPace {
     /// Like `Trade`, for requests that read an account's whole journal: browser sessions have a
     /// separate limit.
     Journal,
-    /// The limit of requests about topics. Writing them has separate limits, in the crate for
-    /// topics.
+    /// The limit of requests about topics. Writing them has separate limits, in the crate `social`.
     Community,
     /// The general limit of quote commands, which the route counts (`route.rs`), also for long
     /// connections.

@@ -1,5 +1,5 @@
-//! A row of a route table: method, path, authentication and scope, handler, region rule, rate limit, metrics label,
-//! and documentation of one endpoint.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, rate
+//! limit, metrics label, and documentation of one endpoint.
 
 use access::Scope;
 
@@ -216,7 +216,8 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
+    /// With another form of the answer if authentication or authorization fails, or the rate limit
+    /// is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),

@@ -189,7 +189,7 @@ impl Mixed {
             // An empty list counts as topics only from a client that subscribes to empty lists.
             (SUBSCRIBE, UsedGateway::Unknown) => self.subscribes_to_nothing() || topics(body) != Ok(0),
             (SUBSCRIBE, UsedGateway::QuoteCommand) => topics(body) != Ok(0),
-            // A request for participants has no body, so a list of topics is meant for the trade gateway.
+            // A request for participants has no body, so a list of topics is for the trade gateway.
             (SUBSCRIBE, UsedGateway::Quote) => names_topics(body),
             (UNSUBSCRIBE, UsedGateway::Trade | UsedGateway::Unknown | UsedGateway::QuoteCommand) => {
                 !has_count(body)

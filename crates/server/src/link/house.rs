@@ -1,4 +1,5 @@
-//! The fixture of the link tests: a core over an empty folder, and the client's end of a connection.
+//! The fixture of the link tests: a core over an empty folder, and the client's end of a
+//! connection.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -86,7 +86,8 @@ async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) 
     (far, house.mailbox(account))
 }
 
-/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how many pushes were put.
+/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how
+/// many pushes were put.
 async fn overflow(mailbox: &Mailbox) -> u32 {
     for number in 0..10_000 {
         match mailbox.put(lasting(number)) {

@@ -15,7 +15,7 @@ const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// Bodies up to this size are copied. The first piece of an answer from memory is its symbol.
+/// A first piece up to this size is copied, such as the symbol of an answer from memory.
 const SHORT: usize = 64;
 
 /// One received item.
@@ -155,7 +155,7 @@ impl Transport {
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
         let mut body = body.into_iter();
-        // A short body is copied behind the header, which is cheaper than a separate piece.
+        // A short first piece is copied after the header, which is cheaper than a separate piece.
         let short = body.as_slice().first().filter(|piece| piece.len() <= SHORT).map_or(0, Bytes::len);
         let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len() + short);
         if let Transport::WebSocket(_) = self {

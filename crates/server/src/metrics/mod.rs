@@ -22,7 +22,8 @@ pub(crate) use labels::{
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
 
-/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the timeout of a client.
+/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the
+/// timeout of a client.
 pub(super) const BOUNDS_NS: [u64; 14] = [
     25_000,
     100_000,

@@ -79,7 +79,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         None => admitted.account().id,
     };
     site.core.tally(id).map_err(Problem::from_paper)?;
-    // Spending also updates the level, so that a change shows in the answer.
+    // Spending the permit records a change of level, which the answer then shows.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = site.core.market_now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;

@@ -19,8 +19,8 @@ struct MarketStatus {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MarketTime {
     market: &'static str,
-    /// 105 trading, 106 midday break, 107 closing auction, 108 closed; in the US 201 before, 202 in, and 203 after regular hours, 207
-    /// overnight, 204 closed.
+    /// 105 trading, 106 midday break, 107 closing auction, 108 closed; in the US 201 before, 202
+    /// in, and 203 after regular hours, 207 overnight, 204 closed.
     trade_status: i32,
     /// The market's clock in Unix seconds.
     timestamp: String,

@@ -1,4 +1,5 @@
-//! Client authentication: id, and secret if the client has one, in the form or in the `Authorization` header.
+//! Client authentication: id, and secret if the client has one, in the form or in the
+//! `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -65,7 +66,8 @@ fn decode(pair: &str) -> Option<ClientCredentials> {
 }
 
 fn plain(text: &str) -> Option<String> {
-    // Decoded as the value of a form field. Only an ampersand could end the value, so it is escaped.
+    // Decoded as the value of a form field. Only an ampersand could end the value, so it is
+    // escaped.
     let field = format!("v={}", text.replace('&', "%26"));
     fields::values(&field, "v").next().map(Cow::into_owned)
 }

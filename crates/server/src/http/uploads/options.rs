@@ -1,4 +1,4 @@
-//! Options that override what a file says, like the flags of `chandler import`.
+//! Options that override the content of a file, like the flags of `chandler import`.
 
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::Options;

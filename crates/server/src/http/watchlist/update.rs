@@ -193,8 +193,8 @@ fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
 }
 
 /// Securities with the last price that the account may see now. Already followed ones retain their
-/// old price, and need not be stored any more. A price takes several reads, so limits and symbols
-/// are checked first.
+/// old price, and need not exist in the store any more. A price takes several reads, so limits and
+/// symbols are checked first.
 fn priced(
     symbols: Vec<Symbol>,
     group: Option<WatchlistId>,
