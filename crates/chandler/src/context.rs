@@ -19,7 +19,8 @@ const EVERYWHERE: &str = "Options of every command";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from PGPASSWORD or a file
+    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from
+    /// PGPASSWORD or a file
     // The variable's value is not shown in the help: it may contain a password.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,

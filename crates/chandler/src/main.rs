@@ -36,8 +36,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Candles at home: import price history, keep it small, ask it anything.
 ///
-/// Chandler is an independent implementation of a securities history service. It is not affiliated with any broker
-/// or data vendor.
+/// Chandler is an independent implementation of a securities history service. It is not affiliated
+/// with any broker or data vendor.
 #[derive(Debug, Parser)]
 #[command(name = "chandler", version, max_term_width = 110)]
 struct Arguments {

@@ -62,7 +62,8 @@ impl Terminal {
     }
 }
 
-/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that forces them.
+/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that
+/// forces them.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let dumb = env("TERM").is_none_or(|term| term == "dumb");

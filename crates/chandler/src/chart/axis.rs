@@ -50,7 +50,8 @@ fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> V
     each.collect()
 }
 
-/// The label of one candle, and its rank: the larger the unit of time that begins with it, the better.
+/// The label of one candle, and its rank: the larger the unit of time that begins with it, the
+/// higher.
 fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8, String) {
     let month = |date: Date| (date.year(), date.month());
     let new_year = previous.is_some_and(|p| p.year() != date.year());

@@ -1,8 +1,8 @@
 //! A candlestick chart for the terminal: text in, text out, nothing printed.
 //!
-//! Each candle is one column, the newest at the right. A cell of text is split into two halves, so heights have
-//! twice the resolution of the rows. Start with [`draw`]; `scale.rs` places prices and their labels, `axis.rs` the
-//! labels of time, `text.rs` knows how wide characters are.
+//! Each candle is one column, the newest at the right. A cell of text is split into two halves, so
+//! heights have twice the resolution of the rows. Start with [`draw`]; `scale.rs` places prices and
+//! their labels, `axis.rs` the labels of time, `text.rs` measures the width of characters.
 
 mod axis;
 mod scale;

@@ -1,6 +1,7 @@
 use market::{Candle, DECIMALS_MAX, Price};
 
-/// Prices to halves of rows, counted from the top. Integers throughout: an axis label is a price, and exact.
+/// Maps prices to halves of rows, counted from the top. Integers throughout: an axis label is an
+/// exact price.
 #[derive(Debug)]
 pub(super) struct Scale {
     low: i128,

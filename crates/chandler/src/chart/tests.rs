@@ -219,7 +219,7 @@ fn flat_prices_are_a_line_in_the_middle() {
 }
 
 #[test]
-fn huge_prices_keep_every_digit() {
+fn huge_prices_are_shown_with_every_digit() {
     let huge: Candles = days(3).iter().map(huge).collect();
     let options = ChartOptions { width: 64, height: 14, ..PLAIN };
     check_days(
@@ -271,7 +271,7 @@ fn minutes_are_labelled_with_times_and_new_days_with_dates() {
 }
 
 #[test]
-fn a_narrow_window_keeps_candles_prices_and_the_title() {
+fn a_narrow_window_still_shows_candles_prices_and_the_title() {
     let options = ChartOptions { width: 24, height: 12, ..PLAIN };
     check_days(
         "9001.HK Lamplight Harbour",

@@ -1,4 +1,5 @@
-//! `chandler audit`: who changed which account, how and why. It reads the store, so it works without a server.
+//! `chandler audit`: who changed which account, how and why. It reads the store, so it works
+//! without a server.
 
 use std::collections::HashMap;
 use std::io::Write;

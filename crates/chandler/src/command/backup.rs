@@ -28,10 +28,11 @@ const PARTIAL: &str = ".partial";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder to make; with --keep, the folder in which dated ones are made
+    /// The folder to create; with --keep, the parent folder of dated backups
     #[arg(required_unless_present = "verify")]
     destination: Option<PathBuf>,
-    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a folder of pg_basebackup
+    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a
+    /// folder of pg_basebackup
     #[arg(long, value_name = "BACKUP", conflicts_with_all = ["destination", "keep", "without_key", "no_verify"])]
     verify: Option<PathBuf>,
     /// With --verify: an empty database to restore into, instead of a temporary one
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         };
         Some(watched.check(&to, context.history.venues(), &words)?)
     };
-    // Only after the check, so that a damaged store does not displace backups from before the damage.
+    // After the check, so that a damaged store does not displace backups from before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
@@ -130,7 +131,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 /// The note for a backup whose candles have an older schema.
 pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
 
-/// A lock on the folder of dated backups while one is written into it. The system releases it when the process ends.
+/// A lock on the folder of dated backups while one is written into it. The system releases it when
+/// the process ends.
 struct BackupFolderLock {
     _folder: File,
 }
@@ -163,7 +165,8 @@ fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, F
     Ok(found)
 }
 
-/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder stays.
+/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder
+/// stays.
 fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
     let mut dated = dated(dir, is_dated)?;
     dated.retain(|path| path.join("MANIFEST.json").is_file());

@@ -35,8 +35,7 @@ pub(crate) struct Arguments {
     /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
     market: Option<MarketArgument>,
-    /// Sort by what is missing, most first: days, then unexplained minutes, then days since the
-    /// last candle
+    /// Sort by gaps, most first: days, then unexplained minutes, then days since the last candle
     #[arg(long, conflicts_with_all = ["symbol", "trades"])]
     worst: bool,
     #[arg(long, value_enum, default_value_t)]

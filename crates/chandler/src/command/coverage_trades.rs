@@ -1,4 +1,5 @@
-//! `chandler coverage --trades`: which trading days between the first and the last with trades have none.
+//! `chandler coverage --trades`: which trading days between the first and the last with trades have
+//! none.
 
 use std::io::Write;
 
@@ -49,7 +50,7 @@ pub(super) fn run(
     Ok(out.flush()?)
 }
 
-/// `None` if none of its trades may be known yet.
+/// `None` if the security has no trades, or none that may be known yet.
 fn of(
     symbol: Symbol,
     (start, end): (Option<Date>, Option<Date>),

@@ -27,7 +27,8 @@ struct PastOrder {
     quantity: i64,
 }
 
-/// Oldest first, each on a day of its own, so that their instants ascend whatever the markets' hours are.
+/// Oldest first, each on a different day, so that their instants ascend whatever the markets' hours
+/// are.
 const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 44, symbol: "9001.HK", side: Side::Buy, quantity: 2_000 },
     PastOrder { days: 37, symbol: "CNDL.US", side: Side::Buy, quantity: 120 },

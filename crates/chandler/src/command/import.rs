@@ -37,7 +37,8 @@ pub(crate) struct Arguments {
     /// The format of times, if it cannot be detected: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
     #[arg(long, value_name = "FORMAT")]
     time_format: Option<String>,
-    /// The names of the columns of files without a header, in their order; any other word ignores a column
+    /// The names of the columns of files without a header, in their order; any other word ignores a
+    /// column
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     columns: Vec<String>,
     /// The decimal separator, if it cannot be detected

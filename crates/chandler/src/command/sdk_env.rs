@@ -1,4 +1,4 @@
-//! `chandler sdk-env`: the environment of the public SDKs, for a server and an account that exist already.
+//! `chandler sdk-env`: the environment of the public SDKs, for an existing server and account.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -106,8 +106,9 @@ impl fmt::Display for Key {
     }
 }
 
-/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the server's settings in both
-/// directions, or has a `default` and is passed on by [`Config::settings`]. The comment above a row is its documentation.
+/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the
+/// server's settings in both directions, or has a `default` and is passed on by
+/// [`Config::settings`]. The comment above a row is its documentation.
 macro_rules! keys {
     ($(
         $(#[doc = $intro:literal])*
@@ -216,7 +217,8 @@ keys! {
                 if is_too_much { Err(format!("cache_mb is at most {CACHE_MB_MAX}")) } else { Ok(()) }
             },
         }
-        /// Listeners for the accounts of one region alone, for HTTP and WebSocket; the two above serve all. As lines:
+        /// Listeners for the accounts of one region, with HTTP and WebSocket; the two above serve
+        /// all. As lines:
         ///     regional = ["us=127.0.0.1:8081"]
         /// or, instead of that key, as tables at the end of the file:
         ///     [[server.regional]]
@@ -288,8 +290,9 @@ keys! {
             help: "The share of the turnover that large and medium trades make together, in percent",
             range: 1..=100,
         }
-        /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code: "always", "remote" (those whose redirect
-        /// address is not on the machine of the browser) or "never" (docs/oauth.md).
+        /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code:
+        /// "always", "remote" (those whose redirect address is not on the machine of the browser)
+        /// or "never" (docs/oauth.md).
         #[serde(with = "text")]
         pkce: PkceRule, of settings.pkce, {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
@@ -320,8 +323,9 @@ keys! {
             help: "How long the address of a statement is good",
             range: 1..=LINK_SECONDS_MAX,
         }
-        /// A font file (TrueType or OpenType, also a collection) for Chinese in statements as PDF. Empty looks for those of Debian's
-        /// packages fonts-noto-cjk, fonts-wqy-microhei, fonts-wqy-zenhei and fonts-droid-fallback (docs/statements.md).
+        /// A font file (TrueType or OpenType, also a collection) for Chinese in statements as PDF.
+        /// Empty looks for those of Debian's packages fonts-noto-cjk, fonts-wqy-microhei,
+        /// fonts-wqy-zenhei and fonts-droid-fallback (docs/statements.md).
         statement_font: String, of settings.statement_font, {
             flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
             help: "A font file for Chinese in statements as PDF",

@@ -18,7 +18,8 @@ fn inspect_names_series_sizes_and_sources() {
 
 #[test]
 fn coverage_distinguishes_no_trades_from_not_loaded() {
-    // 09:45 is missing inside the file; the rest of the day is not in any file; 11-12 has a day but no minutes.
+    // 09:45 is missing inside the file; the rest of the day is not in any file; 11-12 has a day but
+    // no minutes.
     let minutes =
         hour("700.HK").lines().filter(|line| !line.contains("09:45")).collect::<Vec<_>>().join("\n");
     let world = World::with(&[("hour.csv", &minutes), ("days.csv", &days("700.HK"))]);

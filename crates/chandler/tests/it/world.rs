@@ -142,7 +142,7 @@ pub(crate) fn hour(symbol: &str) -> String {
     text
 }
 
-/// What the executable sees on its clock, whatever `--clock` says.
+/// The machine's clock, which the executable uses for some times, whatever `--clock` says.
 #[allow(
     clippy::disallowed_methods,
     reason = "compared with what the executable, which reads the clock, has done"
@@ -151,7 +151,7 @@ pub(crate) fn machine_seconds() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
-/// Sends a signal by its name. By a shell, of which it is a part: not every machine has a program for it.
+/// Sends a signal by its name. With the shell's built-in `kill`: not every machine has the program.
 #[cfg(unix)]
 pub(crate) fn send(child: &Child, signal: &str) {
     let line = format!("kill -s {signal} {}", child.id());

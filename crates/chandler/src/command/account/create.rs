@@ -98,7 +98,8 @@ pub(super) struct Set {
     /// server's setting
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
-    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published ones
+    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published
+    /// ones
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
           conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: Option<Switch>,

@@ -1,4 +1,5 @@
-//! `chandler account device`: approves or denies a device's code for an account whose owner has no password or no browser.
+//! `chandler account device`: approves or denies a device's code for an account whose owner has no
+//! password or no browser.
 
 use access::{Access, Actor, DeviceRequest, Present};
 use anyhow::anyhow;

@@ -1,4 +1,5 @@
-//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's entries in the journal of a paper account.
+//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's
+//! entries in the journal of a paper account.
 
 use access::{Access, Account, Actor, Present, Right};
 use clap::Args;

@@ -115,7 +115,8 @@ fn say(all: &[Instead], format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup` by its manifest.
+/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup`
+/// by its manifest.
 pub(crate) fn verify(
     address: &Address,
     backup: &Path,

@@ -30,7 +30,8 @@ pub(crate) struct Words<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
     AtBlocks,
-    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates them and verifies the blocks then.
+    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates
+    /// them and verifies the blocks then.
     AtPages,
 }
 

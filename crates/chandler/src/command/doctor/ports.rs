@@ -46,7 +46,8 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
     let asked = RefCell::new(BTreeMap::new());
     let answers = |address: SocketAddr| *asked.borrow_mut().entry(address).or_insert_with(|| probe(address));
-    // The internal listener never speaks TLS. If a Chandler answers there, the other ports are taken by the same server.
+    // The internal listener never uses TLS. If a Chandler answers there, the other ports are taken
+    // by the same server.
     let holder = |address: SocketAddr| match config.internal.map(answers) {
         Some(true) => Holder::Chandler,
         _ if !config.tls_cert.is_empty() => Holder::Unknown,

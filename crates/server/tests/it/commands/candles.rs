@@ -116,7 +116,7 @@ fn by_date(symbol: &str, period: i32, start: &str, end: &str) -> SecurityHistory
 }
 
 #[tokio::test]
-async fn the_last_candles_of_a_day_are_what_was_imported() {
+async fn the_last_candles_of_a_day_match_the_imported_ones() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {

@@ -92,7 +92,8 @@ async fn invalid_parameters_are_refused_with_a_message() {
 async fn a_history_request_with_the_number_26_is_answered_as_27() {
     let server = Running::start().await;
     let terms = Terms { rate: Some("8/3600".parse().unwrap()), quota: Some(1), ..Terms::default() };
-    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no dates.
+    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no
+    // dates.
     let head = b"\x0a\x06700.HK\x10\xe8\x07";
     let by_offset = [&head[..], b"\x20\x01\x2a\x02\x20\x01"].concat();
     let by_date = [&head[..], b"\x20\x02\x32\x00"].concat();

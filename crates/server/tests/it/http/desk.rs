@@ -85,7 +85,7 @@ async fn coverage_shows_which_days_have_trades() {
 }
 
 #[tokio::test]
-async fn the_days_of_one_security_show_what_is_missing_and_why() {
+async fn the_days_of_one_security_show_gaps_and_their_reasons() {
     let server = Running::start().await;
     let op = operator(&server);
     // Two of three minutes, from half an hour after the open on, of a security without other

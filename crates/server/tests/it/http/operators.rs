@@ -211,7 +211,7 @@ async fn a_password_link_is_issued_shown_and_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_refusal_for_a_limit_tells_only_operators_how_to_lift_it() {
+async fn a_refusal_for_a_limit_gives_advice_only_to_operators() {
     let server = Running::start().await;
     for (name, role) in [("op", Role::Operator), ("ann", Role::User)] {
         let terms = Terms { quota: Some(0), rate: Some("2/30".parse().unwrap()), ..Terms::default() };

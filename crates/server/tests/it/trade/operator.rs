@@ -214,7 +214,8 @@ async fn a_refused_operation_changes_nothing() {
         assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
     }
     assert_eq!(standing(&hall, "ann").await, before);
-    // The account is unknown, the body is empty, or the caller is not an operator.
+    // An unknown account, a caller who is not an operator, an unknown destination, and an account
+    // that has not begun.
     for what in [
         "deposit", "withdraw", "exchange", "adjust", "position", "credit", "settings", "rewind", "reset",
         "fork",

@@ -286,7 +286,7 @@ async fn a_refused_request_does_not_begin_an_account() {
     });
     let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
-    // A list has no fields, whatever its order.
+    // The values of a list are not matched to fields by position.
     let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
     assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
     let replace =
