@@ -160,8 +160,7 @@ pub(crate) fn write(
     db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }
 
-/// Enforces the limit on at-will events of an account. Rows whose actor is the operator do not
-/// count.
+/// Limits at-will events of an account. Only events whose actor is the account itself count.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     let read = |row: &Row<'_>| row.get::<i64>(0);
     let Some(first) = db.first(audit_sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {

@@ -21,7 +21,7 @@ pub struct LevelRow {
     pub number: u32,
     /// Securities per month.
     pub quota: u32,
-    /// In HKD, to be reached; `None` if assets do not count.
+    /// In HKD, to be reached; `None` if assets cannot reach this level.
     pub assets: Option<u64>,
     /// Per month, to be exceeded.
     pub orders: Option<u32>,
@@ -82,7 +82,8 @@ impl ReportedHolding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssetReportOutcome {
     Done,
-    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was written.
+    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was
+    /// written.
     Unrated(usize),
 }
 

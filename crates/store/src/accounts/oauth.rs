@@ -18,7 +18,7 @@ use crate::StoreError;
 use crate::count::small;
 use crate::engine::Db;
 
-/// The most clients. At this number, unused ones are evicted.
+/// Maximum clients. At this number, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
 /// How long an approved client without tokens is safe from eviction.
 const CLIENT_IDLE_S: i64 = 86_400;

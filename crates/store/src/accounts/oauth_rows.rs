@@ -47,7 +47,7 @@ pub struct DeviceRow {
     pub state: DeviceState,
     /// The account that approved or denied it.
     pub account: Option<AccountId>,
-    /// The poller of the client that got the tokens, in the client's own notation.
+    /// The name of the client's poller that got the tokens.
     pub redeemed_by: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,

@@ -1,4 +1,4 @@
-//! Links that set a password. A link has no row of its own: it refers to the audit row of its
+//! Links that set a password. A link has no separate row: it refers to the audit row of its
 //! creation, and is valid while that is the newest row about the account's password. So setting the
 //! password by any means, or issuing another link, ends it.
 

@@ -56,7 +56,7 @@ mod tests {
 
     /// These run for each account at the start of a day.
     #[test]
-    fn what_makes_a_level_is_found_by_the_keys() {
+    fn reading_tallies_for_a_level_uses_the_indexes() {
         let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];
         crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }

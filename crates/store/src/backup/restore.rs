@@ -359,8 +359,8 @@ impl<'a> Restore<'a> {
 }
 
 impl Prepared<'_> {
-    /// The staging folder, where the databases can be examined before they go live: `candles.db`
-    /// and `accounts.db`, as far as they are restored.
+    /// The staging folder, where the restored databases (`candles.db`, `accounts.db`) can be
+    /// examined before they go live.
     pub fn dir(&self) -> &Path {
         &self.staging.dir
     }

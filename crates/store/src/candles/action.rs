@@ -8,7 +8,7 @@ use crate::count::signed;
 use crate::engine::{Fault, Row};
 use crate::{Batch, StoreError, View};
 
-/// What replacing corporate actions did, in rows.
+/// The effect of replacing corporate actions, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionChanges {
     pub added: u64,

@@ -40,8 +40,8 @@ impl Ahead {
         self.fetched.borrow_mut().remove(&id)
     }
 
-    /// Fetches a body together with likely next ones that are not `there`. `None` if it no longer
-    /// exists.
+    /// Fetches a body together with the likely next ones that `is_there` does not report as
+    /// present. `None` if the body no longer exists.
     pub(crate) fn fetch(
         &self,
         of: BodyOf,

@@ -131,7 +131,7 @@ impl View {
     }
 
     /// For a database that sends all rows of a statement, wanted or not. Returns the version that
-    /// was read. One statement is nearly always enough, and a transaction would add half to its
+    /// was read. One statement is nearly always enough, and a transaction would take a third of its
     /// time; with several, the version of the series shows whether they read the same state.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);

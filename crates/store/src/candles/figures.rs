@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_read_as_they_were_written() {
+    fn figures_round_trip() {
         assert_eq!((written(&[]), read("").unwrap()), (None, Vec::new()));
         let all = [
             DatedFigures { total_shares: Some(9_000), eps: Some("-1.50".to_owned()), ..from("2026-03-01") },
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_the_figures_that_hold_by_then_and_none_of_later_days() {
+    fn a_day_has_the_figures_effective_by_then() {
         let mut security = Security::new("700.HK".parse().unwrap());
         security.total_shares = Some(1);
         security.add_figures(DatedFigures { total_shares: Some(3), ..from("2026-06-01") });

@@ -27,7 +27,7 @@ fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
 }
 
 impl View {
-    /// The margin factors of a symbol, if there are any.
+    /// The margin factors of a symbol, if it has any.
     pub fn margin(&self, symbol: &Symbol) -> Result<Option<Margin>, StoreError> {
         let find = |db: &Db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read);
         self.about(symbol, || self.found_in(&self.margins_complete, find))

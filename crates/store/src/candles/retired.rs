@@ -9,7 +9,7 @@ use crate::engine::{Db, Value};
 
 /// Retention; longer than any request.
 const KEPT_US: i64 = 600_000_000;
-/// Bodies removed per transaction.
+/// Bodies of each kind removed per transaction.
 const AT_ONCE: i64 = 1_000;
 
 /// The kinds of bodies, with the statement that removes one.

@@ -11,7 +11,7 @@ use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreE
 pub struct ImportChange {
     pub import: ImportId,
     pub series: Series,
-    /// The first stamp of the candles that were added or replaced.
+    /// First and last stamp of the candles that were added or replaced.
     pub first: Timestamp,
     pub last: Timestamp,
     /// The added candles; empty if there are none.

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_the_program_lost_or_gained_in_the_past_is_refused() {
+    fn a_step_removed_or_inserted_in_the_past_is_refused() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, SECOND], NOW).unwrap();
         assert!(matches!(schema(&db, &[SECOND]), Err(StoreError::Changed { version: 2, .. })));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_database_is_refused_and_left_alone() {
+    fn another_programs_database_is_refused_and_unchanged() {
         let (_dir, db) = fresh();
         db.script("be another program", "create table theirs (x bigint)").unwrap();
         assert!(matches!(migrate(&db, ALL, NOW), Err(StoreError::Foreign { .. })));

@@ -83,7 +83,8 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-/// The values of a statement, in the order of its placeholders: a tuple, an array, or a slice of values.
+/// The values of a statement, in the order of its placeholders: a tuple, an array, or a slice of
+/// values.
 pub(crate) trait Params {
     fn with<R>(&self, run: impl FnOnce(&[Value<'_>]) -> R) -> R;
 }

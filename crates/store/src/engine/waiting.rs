@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_may_wait_again_when_the_work_is_done_or_has_panicked() {
+    fn a_thread_may_wait_again_after_the_work_ends_or_panics() {
         assert!(may_wait());
         without_waiting(|| {
             assert!(!may_wait());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_deadline_holds_and_ends_with_its_work() {
+    fn the_earliest_deadline_applies_and_ends_with_its_work() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
         let now = Instant::now();
         assert_eq!(sooner(now + hour), now + hour);

@@ -807,7 +807,7 @@ fn a_worker_of_another_runtime_can_run_queries() {
     runtime.block_on(async move { tokio::spawn(async move { ask() }).await.unwrap() });
 }
 
-/// A proxy to the server that can be told to drop traffic.
+/// A proxy to the server that can drop traffic.
 struct Between {
     port: u16,
     mode: Arc<AtomicU8>,

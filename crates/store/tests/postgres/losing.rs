@@ -189,7 +189,7 @@ fn a_writer_that_lost_its_lease_cannot_commit() {
     assert!(matches!(busy, StoreError::Busy { .. }), "{busy:?}");
     let found = store.reader().unwrap().snapshot().unwrap().blocks(&minutes("700.HK"), None, None).unwrap();
     assert_eq!(found.len(), 1);
-    // Anyone can take an expired lease, whoever held it.
+    // Any process can take an expired lease.
     home.damage("candles", "update lease set until_us = 0");
     store.writer().unwrap();
 }

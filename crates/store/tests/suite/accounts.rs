@@ -89,7 +89,7 @@ fn an_account_is_found_by_number_name_key_and_token() {
 }
 
 #[test]
-fn a_name_is_given_once_and_a_refused_account_leaves_nothing() {
+fn names_are_unique_and_a_refused_account_leaves_nothing() {
     let home = Home::new();
     let accounts = open(&home);
     add(&accounts, "alice").unwrap();
@@ -391,7 +391,7 @@ fn day(text: &str) -> market::Date {
 }
 
 #[test]
-fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day() {
+fn a_days_total_is_the_latest_report_with_the_rates_of_its_day() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();

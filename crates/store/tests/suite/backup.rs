@@ -202,7 +202,7 @@ fn a_backup_that_is_stopped_or_fails_leaves_nothing() {
 }
 
 #[test]
-fn a_backup_does_not_leave_out_accounts_that_were_lost() {
+fn a_backup_fails_if_the_accounts_were_lost() {
     let (from, accounts) = filled();
     drop(accounts);
     let dir = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn a_flipped_bit_in_any_file_is_found_and_nothing_is_restored() {
 }
 
 #[test]
-fn no_name_in_a_manifest_leads_out_of_the_backup() {
+fn no_name_in_a_manifest_escapes_the_backup() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let path = to.join("MANIFEST.json");

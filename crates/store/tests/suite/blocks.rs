@@ -209,7 +209,7 @@ fn a_commit_to_another_series_does_not_change_the_version() {
 }
 
 #[test]
-fn an_emptied_series_is_gone_and_neither_its_ids_nor_its_versions_return() {
+fn an_emptied_series_is_removed_and_its_ids_and_versions_are_never_reused() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let first = put(&fresh.store, &series, &[], &[block(1, 2)]);

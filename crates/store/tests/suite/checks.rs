@@ -146,7 +146,7 @@ fn one_unreadable_value_does_not_hide_the_rest() {
 }
 
 #[test]
-fn a_hopeless_store_gives_a_bounded_list() {
+fn findings_of_a_badly_damaged_store_are_bounded() {
     let fresh = two_series();
     fresh.home.damage(
         "candles",

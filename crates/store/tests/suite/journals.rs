@@ -99,7 +99,7 @@ fn a_long_journal_is_read_in_pages() {
 }
 
 #[test]
-fn a_part_of_a_journal_is_found_by_its_instants() {
+fn entries_are_found_by_their_times() {
     let (_dir, accounts, ann) = open();
     let instants = [0, 0, 5, 5, 5, 9, 20];
     let of: Vec<(i64, &str)> = instants.iter().map(|seconds| (*seconds, "x")).collect();

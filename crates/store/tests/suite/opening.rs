@@ -107,7 +107,7 @@ fn a_store_with_another_migration_is_refused() {
 }
 
 #[test]
-fn either_database_is_refused_in_the_place_of_the_other() {
+fn neither_database_opens_in_place_of_the_other() {
     let home = Home::new();
     drop(Accounts::open(&home, NOW).unwrap());
     home.rename("accounts", "candles");

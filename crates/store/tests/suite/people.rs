@@ -59,7 +59,7 @@ fn a_session_lasts_until_it_expires_or_is_ended() {
 }
 
 #[test]
-fn another_password_and_revocation_end_every_session_of_the_account_alone() {
+fn a_new_password_or_revocation_ends_only_the_accounts_own_sessions() {
     let (_dir, accounts) = fresh();
     let (ann, bob) = (account(&accounts, "ann"), account(&accounts, "bob"));
     for (id, mark) in [(ann, 1), (ann, 2), (bob, 3)] {

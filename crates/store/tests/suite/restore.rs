@@ -119,7 +119,7 @@ fn a_number_assigned_to_two_accounts_ends_the_sessions_of_both() {
 }
 
 #[test]
-fn one_half_can_be_restored_alone() {
+fn either_database_can_be_restored_alone() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let old = content(store);

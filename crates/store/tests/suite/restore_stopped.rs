@@ -197,7 +197,7 @@ fn a_backup_is_never_opened_as_a_store() {
 }
 
 #[test]
-fn a_separator_at_the_end_of_a_name_changes_nothing() {
+fn a_trailing_separator_in_a_path_changes_nothing() {
     let (from, _accounts, dir) = gone_on();
     for name in ["one/", "two//", "three/."] {
         backup(from.home.path(), &dir.path().join(name)).unwrap();
@@ -210,7 +210,7 @@ fn a_separator_at_the_end_of_a_name_changes_nothing() {
 }
 
 #[test]
-fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_files() {
+fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
     let (from, _accounts) = filled();
     let store = from.home.path();
     let there = lasting(store);

@@ -77,7 +77,7 @@ fn a_new_record_replaces_the_whole_old_one() {
 }
 
 #[test]
-fn candles_of_an_unknown_symbol_make_it_known() {
+fn candles_of_an_unknown_symbol_create_its_security() {
     let fresh = fresh();
     put(&fresh.store, &minutes("5.HK"), &[], &[block(1, 2)]);
     let mut reader = fresh.store.reader().unwrap();

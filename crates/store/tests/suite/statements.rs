@@ -95,7 +95,7 @@ fn statements_are_listed_newest_first_and_read_back_unchanged() {
 }
 
 #[test]
-fn concurrently_made_statements_are_stored_once() {
+fn statements_made_from_a_stale_state_are_not_stored() {
     let (_dir, accounts, ann, head) = open();
     assert!(put_days(&accounts, ann, head, None, &[17]));
     assert!(!put_days(&accounts, ann, head, None, &[17, 18]));

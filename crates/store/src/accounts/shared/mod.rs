@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_they_are_read() {
+    fn times_round_trip() {
         let times = [1_794_708_000_000_000, 1, 0, i64::MAX];
         assert_eq!(read_times(&write_times(&times)).unwrap(), times);
         assert!(read_times(&[0; 9]).is_err());

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_read_as_it_is_written() {
+    fn an_ending_round_trips() {
         for ending in SlotEnding::ALL {
             assert_eq!(SlotEnding::parse(ending.as_str()).unwrap(), ending);
         }

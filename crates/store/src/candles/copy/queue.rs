@@ -124,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// Completes a ticket; wakes waiters when no work is left.
+    /// Completes a ticket if no work is left, and wakes the waiters.
     pub(super) fn answer(&self, ticket: u64) {
         let mut waiting = self.waiting();
         if !waiting.has_work() {

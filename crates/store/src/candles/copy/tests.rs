@@ -380,7 +380,7 @@ fn the_least_recently_used_symbols_are_evicted() {
 }
 
 #[test]
-fn a_file_that_is_filled_again_and_again_does_not_grow() {
+fn a_repeatedly_filled_file_does_not_grow() {
     let house = House::new();
     let all: Vec<Series> = (1..=40).map(|number| minutes(&format!("{number}.HK"))).collect();
     let large = "x".repeat(20_000);
@@ -496,7 +496,7 @@ fn readers_of_a_discarded_copy_switch_to_the_new_one() {
 }
 
 #[test]
-fn a_damaged_copy_never_answers() {
+fn a_damaged_copy_is_never_used() {
     let house = House::new();
     let mut writer = house.far.writer().unwrap();
     let mut batch = writer.begin().unwrap();

@@ -71,7 +71,7 @@ fn a_password_in_an_address_is_refused_and_never_repeated() {
 }
 
 #[test]
-fn each_wrong_part_is_named_with_what_to_write() {
+fn each_invalid_part_is_reported_with_advice() {
     for (text, words) in [
         ("mysql://u@h/d", "begins with another word: write postgres://USER@HOST:PORT/DATABASE"),
         ("postgres:/u@h/d", "begins with another word"),
@@ -117,7 +117,7 @@ fn each_wrong_part_is_named_with_what_to_write() {
 }
 
 #[test]
-fn each_wrong_parameter_is_named_with_what_to_write() {
+fn each_invalid_parameter_is_reported_with_advice() {
     for (query, words) in [
         ("sslcert=x", "\"sslcert\" of the address is not known: known are target_session_attrs, sslmode"),
         ("=x", "\"\" of the address is not known"),
@@ -148,7 +148,7 @@ fn each_wrong_parameter_is_named_with_what_to_write() {
 }
 
 #[test]
-fn tls_is_verified_wherever_the_network_is_left() {
+fn tls_is_verified_for_remote_hosts() {
     let tls = |text: &str| {
         let address = address(text);
         address.hosts.iter().map(|host| address.speaks_tls(host)).collect::<Vec<_>>()

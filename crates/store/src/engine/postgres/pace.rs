@@ -68,7 +68,7 @@ mod tests {
 
     /// The server must time out first: then it reports why, and the connection remains usable.
     #[test]
-    fn a_statement_is_ended_by_the_server_before_the_request_is_given_up() {
+    fn the_statement_timeout_is_below_the_request_timeout() {
         for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Turn, Pace::Long] {
             let limits = pace.limits();
             assert!(u128::from(limits.statement_ms) < limits.request.as_millis(), "{pace:?}");

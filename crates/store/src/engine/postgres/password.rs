@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_the_address_goes_before_the_environment() {
+    fn the_password_file_has_precedence_over_the_environment() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(&directory, "of the file\n", 0o444);
         let environment = [("PGPASSWORD", "of the environment"), ("PGPASSFILE", "/absent")];
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_one_password_holds_one_line() {
+    fn a_password_file_has_one_line() {
         let directory = tempfile::tempdir().unwrap();
         for (text, password) in [("a b", "a b"), ("a b\n", "a b"), ("a b\r\n", "a b"), (" a ", " a ")] {
             let path = written(&directory, text, 0o600);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_libpq_gives_the_first_line_that_is_about_the_connection() {
+    fn the_first_matching_line_of_a_passfile_is_used() {
         let directory = tempfile::tempdir().unwrap();
         let text = "# a comment\nother:5432:market:me:wrong\none:5432:market:me:a:b\\:c\\\\\n\
                     two:*:\\*:me:wrong\ntwo:6432:*:*:second\nlocalhost:5432:market:me:of the socket\n*:*:*:*:any\n";
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_libpq_that_others_can_read_is_refused_as_libpq_does() {
+    fn a_passfile_that_others_can_read_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(&directory, "*:*:*:*:any\n", 0o640);
         let told = found(&format!("passfile={path}"), 0, &[]).unwrap_err();

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_an_authority_is_named() {
+    fn a_file_without_an_authority_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ca.pem");
         let told = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();

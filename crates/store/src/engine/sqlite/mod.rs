@@ -141,7 +141,8 @@ impl Database {
         Ok(statement)
     }
 
-    /// For a migration, which changes tables and rows freely: call [`Db::seal_all`] afterwards.
+    /// For a migration, which changes tables and rows freely: call [`Database::seal_all`]
+    /// afterwards.
     pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
         seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))?;
         self.seals.set(Seals::Detached);
@@ -328,7 +329,7 @@ impl Database {
     /// the old contents or the new, never a mixture. If the other database has a transaction open,
     /// the state of that transaction is copied, however long this takes. `watch` gets the pages
     /// done and the total, and may stop the copy, which leaves everything unchanged; the result
-    /// tells whether the copy completed.
+    /// says whether the copy completed.
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
