@@ -25,7 +25,7 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
-        // Weeks are many, and a week is found by counting days, without making a date of any.
+        // There are many weeks, and a week is found by counting days, without converting to dates.
         Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
             let monday = monday(venue.zone().day_number(at));
             Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
