@@ -17,7 +17,7 @@ const SECURITIES_MAX: usize = 16;
 /// Held by a connection between its requests, and empty before the first.
 #[derive(Debug, Default)]
 pub struct AdmissionCache {
-    /// The last admitted caller, and what is known of its account.
+    /// The last admitted caller, and the cached state of its account.
     last: Option<(Caller, Standpoint)>,
     /// Securities paid for, the most recently requested last.
     paid: Vec<Symbol>,
@@ -34,7 +34,7 @@ pub(crate) struct Grade {
     pub(crate) month: Month,
 }
 
-/// What is known of an admitted account.
+/// The cached state of an admitted account.
 #[derive(Clone, Debug)]
 pub(crate) enum Standpoint {
     /// It exists and is not revoked, at a version of the database.
@@ -68,7 +68,7 @@ impl AdmissionCache {
         AdmissionCache { last: Some((*caller, standpoint)), paid: Vec::new() }
     }
 
-    /// What is known of a caller's account at a version of the database.
+    /// The cached state of a caller's account at a version of the database.
     pub(crate) fn standpoint(&self, caller: &Caller, version: i64) -> Option<&Standpoint> {
         let (of, standpoint) = self.last.as_ref()?;
         (of == caller && standpoint.version() == version).then_some(standpoint)
