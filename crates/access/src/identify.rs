@@ -49,17 +49,15 @@ impl Access {
     /// Authenticates a request. There are two modes:
     ///
     /// * **signed**: app key, time and access token in their headers and a signature over them with
-    ///   the app secret.
-    ///   This is what clients in API-key mode send. A request signed without an access token proves only who holds the
-    ///   secret, and would outlive the token; it is refused.
-    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for
-    ///   people without a client
-    ///   library. The scheme word is the choice: it says that the token was meant to stand for itself. The same token
-    ///   sent bare, as API-key mode sends it, but without a signature is a request whose signature was lost or taken
-    ///   off, and is refused.
+    ///   the app secret. This is what clients in API-key mode send. A request signed without an access
+    ///   token proves only who holds the secret, and would outlive the token; it is refused.
+    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for people
+    ///   without a client library. The scheme shows that the token was meant to be used without a
+    ///   signature. The same token without a scheme and without a signature is a request in API-key
+    ///   mode whose signature was lost or removed, and is refused.
     ///
-    /// In bearer mode neither the app key nor a signature is looked at: the one is a client id
-    /// there, or empty, and the other is a leftover. A token of OAuth is good as bearer only.
+    /// In bearer mode neither the app key nor a signature is read: the key is a client id there, or
+    /// empty, and the signature is left over. An OAuth token is good as bearer only.
     pub fn identify(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<Caller, Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         let missing = Denial::TokenInvalid("the access token is missing: send it as authorization");

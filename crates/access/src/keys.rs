@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_file_is_made_once_and_opens_what_it_sealed_later() {
+    fn the_key_file_is_created_once_and_opens_its_sealed_secrets() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Keys::load(&Keys::path(dir.path())).unwrap().is_none());
         let first = Keys::create(&Keys::path(dir.path())).unwrap();

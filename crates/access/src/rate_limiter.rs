@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_so_many_requests_in_any_window() {
+    fn an_address_has_a_number_of_requests_in_any_window() {
         let (limiter, limit) = (RateLimiter::of_addresses(), limit(2, 60));
         let pass = |address: &str, at| {
             limiter.pass(network_of(address.parse().unwrap()), limit, 1, START + seconds(at))

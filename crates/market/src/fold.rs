@@ -38,7 +38,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
     }
 }
 
-/// All of the sources in one candle, as a day that is not over is made of its minutes; none if there are none.
+/// Folds all sources into one candle, such as the minutes of a day that is not over; empty without
+/// sources.
 pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overflow> {
     let mut folded = Candles::default();
     if !sources.is_empty() {

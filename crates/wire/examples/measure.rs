@@ -1,5 +1,5 @@
-//! Microseconds for an answer of a thousand candles, nanoseconds for a request: `cargo run
-//! --release -p wire --example measure-wire`.
+//! Microseconds for an answer of a thousand candles, nanoseconds for a request:
+//! `cargo run --release -p wire --example measure-wire`.
 #![allow(
     clippy::print_stdout,
     clippy::indexing_slicing,

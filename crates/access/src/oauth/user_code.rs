@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_comes_up() {
+    fn every_letter_occurs() {
         let codes: Vec<_> = (0..200).map(|_| UserCode::new().unwrap()).collect();
         assert!(LETTERS.iter().all(|letter| codes.iter().any(|code| code.as_bytes().contains(letter))));
     }

@@ -64,7 +64,7 @@ fn the_right_password_opens_a_session_of_twelve_hours() {
 }
 
 #[test]
-fn whatever_is_wrong_is_refused_in_the_same_words() {
+fn every_refused_login_has_the_same_message() {
     let house = house();
     house.create("bare", Terms::default());
     person(&house, "gone");

@@ -70,7 +70,7 @@ fn an_amount_without_a_rate_rejects_the_whole_report() {
 }
 
 #[test]
-fn built_in_rates_are_listed_behind_the_reported_ones_and_need_no_report() {
+fn built_in_rates_are_listed_after_the_reported_ones_and_need_no_report() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     assert_eq!(report(&fresh, "account,day,currency,amount\nann,2026-08-11,USD,5\n").unwrap(), (1, 1));

@@ -348,7 +348,7 @@ fn eastmoney_headers_are_chinese() {
 }
 
 #[test]
-fn anything_else_is_read_through_a_map() {
+fn other_tables_are_read_through_a_map() {
     let map = Field::parse_map("time=when,open=first,high=top,low=bottom,close=last,symbol=who,volume=qty")
         .unwrap();
     check(

@@ -252,7 +252,7 @@ fn turnover_is_zero_unless_it_is_estimated() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
+fn an_overflowing_sum_fails_its_file_alone_and_names_symbol_and_time() {
     let shop = Shop::new();
     let huge = i64::MAX;
     let row = |time: &str| format!("700.HK,2026-03-18 {time},10,10,10,10,{huge},1,\n");
@@ -281,7 +281,7 @@ fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_leaves_the_flushes_before_it_and_nothing_behind_it() {
+fn an_overflowing_sum_leaves_the_flushes_before_it_and_nothing_after_it() {
     let shop = Shop::new();
     let many = many_minutes(60_000);
     let (head, tail) = many.split_at(many.match_indices('\n').nth(40_000).unwrap().0 + 1);

@@ -156,7 +156,7 @@ fn a_symbol_is_removed_whole_or_by_period_and_the_ledger_records_it() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
+fn a_dry_run_reports_the_rows_and_writes_nothing() {
     let shop = Shop::new();
     import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
     let before = (shop.content(), shop.imports().len());

@@ -10,7 +10,7 @@ fn with_verifier<'a>(code: &'a str, verifier: Option<&'a str>) -> Grant<'a> {
 }
 
 #[test]
-fn a_person_goes_back_with_a_code_that_is_good_once_for_tokens() {
+fn an_authorization_code_is_redeemed_for_tokens_once() {
     let house = house();
     let query =
         format!("response_type=code&client_id={}&state=a%26b&redirect_uri={BACK}", house.client.client.id);
@@ -38,7 +38,7 @@ fn a_denial_is_sent_back_to_the_client() {
 }
 
 #[test]
-fn a_code_that_is_used_twice_ends_what_it_made() {
+fn a_code_that_is_used_twice_ends_its_tokens() {
     let house = house();
     let code = house.code(house.ap, "");
     let tokens = house.redeem(&code, MOMENT).unwrap();

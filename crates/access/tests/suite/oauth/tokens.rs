@@ -106,7 +106,7 @@ fn a_refresh_can_be_repeated_within_a_minute() {
 }
 
 #[test]
-fn a_replaced_token_that_comes_back_later_ends_the_whole_family() {
+fn reusing_a_replaced_token_later_ends_the_whole_family() {
     let house = house();
     let (first, other) = (house.tokens(house.ap), house.tokens(house.ap));
     let second = house.refresh(first.refresh_token.expose(), later(100)).unwrap();
