@@ -54,7 +54,7 @@ pub struct Access {
     pub(crate) health: DatabaseHealth,
     /// The identity of the database server at the last check. The lock serializes checks.
     pub(crate) settled: Mutex<Option<String>>,
-    /// The number of connections made to the database by that check.
+    /// How many connections to the database had been made at that check.
     pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,

@@ -1,7 +1,7 @@
 //! Who may send requests, how often and how much: accounts, signatures, one-time passwords,
 //! sessions, rate and quota.
 //!
-//! The crate refuses to know that there is a network: no HTTP, no packets, no codes. It reads no
+//! The crate knows nothing of the network: no HTTP, no packets, no codes. It reads no
 //! clock either; three kinds of time are arguments and are never mixed. *Now*
 //! ([`Timestamp`](market::Timestamp)) is the wall clock by which signatures and sessions expire;
 //! the *market's now*, of the same type, decides which month a quota belongs to, which level is in

@@ -11,12 +11,12 @@ use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 /// What to optimise for: size or decoding time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// For minutes. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at
+    /// For long series. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at
     /// levels 4, 5 and 6; decoding a thousand of them is a tenth slower at 6 than at 4, because its
     /// tables are larger.
     #[default]
     Small,
-    /// For days. Days of shares take 10.23 bytes at level 3 and 9.95 at level 5; a thousand are
+    /// For short series. Days of shares take 10.23 bytes at level 3 and 9.95 at level 5; a thousand are
     /// read in 3 % less time.
     Quick,
 }

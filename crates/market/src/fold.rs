@@ -48,7 +48,7 @@ pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overfl
     Ok(folded)
 }
 
-/// One-minute candles to themselves: the identity fold, spelled out because most questions need no other.
+/// Whether folding changes nothing, because the sources already have the period: true of most queries.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
